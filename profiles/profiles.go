@@ -1,0 +1,107 @@
+// Package profiles turns named sets of permissions into what the judge and the
+// sandbox need: a [policy.Policy], a [policy.Scope], a [sandbox.Spec] and an
+// environment.
+//
+// A profile is one TOML file. What all profiles share (the lists of secrets,
+// protected names, environment names, caches, sockets and disposable folders)
+// are data files of their own, in which every row gives its reason.
+package profiles
+
+import (
+	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// Profile says what a command may do. The zero value is the strictest: the
+// workspace is hidden, the network is off, what is not proven read-only asks
+// and nobody answers.
+//
+// The lists named "the person's own" may be extended by a caller for one run,
+// from flags, before Policy, Scope, Spec or Environ is called.
+type Profile struct {
+	Name        string // "workspace", or the name that was given to Parse
+	File        string // the file it came from, for messages
+	Description string // one line, for people
+
+	Mode policy.Mode
+	// Ask is what answers a question: "prompt" asks the person on the
+	// terminal and denies where there is none, "deny" and "allow" ask nobody.
+	// Empty means "deny".
+	Ask   string
+	Rules []policy.Rule
+
+	Workspace sandbox.Access // of the workspace and its git directories
+	// Tmp is "private" (an empty /tmp, gone at the end) or "session" (kept
+	// between the runs in one workspace). Empty means "private".
+	Tmp     string
+	Network sandbox.Network
+	Limits  sandbox.Limits
+	// MemoryShare is the part of the machine's memory, above 0 and at most 1,
+	// that becomes Limits.Memory where that is zero. Zero means no such rule.
+	MemoryShare float64
+
+	Require      []string // layers without which nothing runs
+	AllowMissing []string // layers without which the command may run
+
+	// Read and Write are the person's own grants, "~/x" or absolute. They are
+	// the only way to reopen a secret, by exactly its path or one below it.
+	Read, Write []string
+	// Hide names what is hidden besides the shared secrets: "~/x", an absolute
+	// path, or a name (or a pattern of path.Match) in the workspace's root and
+	// the current directory. HideExcept takes names out of it again.
+	Hide, HideExcept []string
+	// Unprotect takes names out of the shared list of protected names:
+	// ".vscode", ".git/hooks".
+	Unprotect []string
+	// Sockets are pathname sockets that stay reachable.
+	Sockets []string
+
+	// Pass names variables that are kept besides the shared list; a trailing
+	// "*" means every name that begins so. Set gives values; it wins.
+	Pass []string
+	Set  map[string]string
+
+	// Stdin is "inherit" or "null". Empty means "null".
+	Stdin    string
+	ToolCall ToolCall
+}
+
+// ToolCall is what holds for the calls of a tool (a captured run with one
+// result), not for a command that is only wrapped.
+type ToolCall struct {
+	Timeout    time.Duration // when the caller gives none; 0 = MaxTimeout
+	MaxTimeout time.Duration // the most a caller may ask for; 0 = no time-outs
+	Grace      time.Duration // between TERM and KILL; 0 = none
+	Output     int64         // bytes of output that end the command; 0 = no limit
+}
+
+// Place is where a command runs. All paths are absolute, clean and resolved.
+type Place struct {
+	OS        string // as runtime.GOOS; "" = this one
+	Workspace string
+	Home      string
+	Cwd       string // "" = Workspace
+	UID       int
+	// MoreHomes are other homes whose secrets are hidden too: the user
+	// database's, where HOME names another, and those of other users that the
+	// caller can read (it is root).
+	MoreHomes []string
+	// RuntimeDir is XDG_RUNTIME_DIR; "" = /run/user/UID on Linux.
+	RuntimeDir string
+	// GitDirs are the git directories that belong to the workspace: its .git,
+	// where that is a directory or absent, or, where it is a file, the
+	// repository's common directory and the worktree's own. Empty means the
+	// workspace's .git.
+	GitDirs []string
+	// Environ is the caller's environment. It tells where secrets and sockets
+	// were moved to.
+	Environ []string
+	Memory  int64 // bytes of memory that the machine has; 0 = ask the system
+
+	StateDir  string // our own state: grants, quarantine, spilled output
+	ConfigDir string // our own configuration
+	CacheDir  string // this workspace's private cache; "" = a folder in the temporary directory
+	TmpDir    string // this workspace's session /tmp
+}

@@ -1,0 +1,386 @@
+// Package runner runs one command: it finds where, decides whether, confines
+// it, sees it through to its end and says what happened.
+//
+// A program that embeds it calls [Run] and needs nothing else: on Linux the
+// helper that applies the restrictions is this same program, started again
+// under the name sandbox-exec-init; it never reaches main.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// maxScript is the longest text that can be handed to a shell as an argument,
+// in bytes (MAX_ARG_STRLEN without its NUL, execve(2)).
+const maxScript = 128<<10 - 1
+
+// Command is one call.
+type Command struct {
+	// Script is text for the shell, /bin/bash or else /bin/sh. Args are a
+	// program and its arguments. Exactly one of them is given.
+	Script string
+	Args   []string
+
+	// Dir is the working directory; "" means the current one.
+	Dir string
+	// Workspace is the directory that may be written to. "" means the nearest
+	// directory at or above Dir that holds a ".git", but never the home
+	// directory or one above it; where there is none, Dir.
+	Workspace string
+	// Env is the environment of which the profile lets a part through, as
+	// NAME=VALUE; nil means that of this process.
+	Env []string
+
+	// Stdin is what the program reads; nil means nothing (/dev/null). Stdout
+	// and Stderr get what it writes; where they are nil, the end of it is in
+	// Result.Output. An *os.File is handed to the program itself.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// ExtraFiles are further descriptors for the program: entry i becomes
+	// 3+i; nil entries are closed.
+	ExtraFiles []*os.File
+
+	// Profile says what the command may do; nil means the one called
+	// "workspace". To change something for one call, change a copy of it.
+	Profile *profiles.Profile
+	// Approver answers what the policy asks; nil refuses it.
+	Approver Approver
+
+	// Wrapper makes the call transparent, as env(1) is: no time-out or output
+	// limit but those given here, and no environment for programs that nobody
+	// watches. Without it the call is that of a tool and takes the profile's
+	// [profiles.ToolCall].
+	Wrapper bool
+	// Timeout ends the command; 0 means the profile's for a tool's call, none
+	// for a wrapper's.
+	Timeout time.Duration
+	// Grace is the time that a command which is to end has for it, between
+	// SIGTERM and SIGKILL; 0 means the profile's for a tool's call,
+	// DefaultGrace for a wrapper's.
+	Grace time.Duration
+	// OutputLimit is how many bytes of output end the command, stdout and
+	// stderr together; 0 means the profile's for a tool's call, none for a
+	// wrapper's.
+	OutputLimit int64
+
+	backend sandbox.Backend // nil = the system's; tests have others
+}
+
+// Run runs c and waits for its end. The end of ctx ends it.
+//
+// An error means that the command did not run: a *CommandError, a
+// *RefusedError, or one of the errors of package sandbox. A command that
+// failed is a Result.
+func Run(ctx context.Context, c Command) (Result, error) {
+	task, err := Start(ctx, c)
+	if err != nil {
+		return Result{ExitCode: -1}, err
+	}
+	return task.Wait(), nil
+}
+
+// Start is Run that does not wait. The end of ctx ends the task.
+func Start(ctx context.Context, c Command) (*Task, error) {
+	k, err := prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.settle(ctx); err != nil {
+		return nil, err
+	}
+	k.notices = append(k.notices, keep(&k.place, &k.profile)...)
+	if err := k.compile(); err != nil {
+		return nil, err
+	}
+	streams, err := newStreams(&k.Command)
+	if err != nil {
+		return nil, err
+	}
+	k.exec.Stdin = fileOrNil(streams.stdin)
+	k.exec.Stdout = fileOrNil(streams.stdout)
+	k.exec.Stderr = fileOrNil(streams.stderr)
+	guards := watchNames(k.spec.Protect)
+
+	proc, err := k.backend.Start(ctx, k.exec, k.spec)
+	if err != nil {
+		streams.abandon()
+		return nil, err
+	}
+	streams.started()
+	task := &Task{
+		proc:    proc,
+		streams: streams,
+		guards:  guards,
+		result:  Result{Decision: k.decision, Sandbox: proc.Report(), Notices: k.notices},
+		done:    make(chan struct{}),
+	}
+	go task.watch(ctx, k.Timeout, k.Grace)
+	return task, nil
+}
+
+// Decide judges c and runs nothing.
+func Decide(c Command) (policy.Decision, error) {
+	k, err := prepare(c)
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	return k.decision, nil
+}
+
+// Preview is what would happen to a command.
+type Preview struct {
+	Decision policy.Decision
+	Setup    string // what would be done to the process, one line a step
+	Env      []string
+	Notices  []Notice
+}
+
+// DryRun judges c and compiles its confinement, but makes, asks and runs
+// nothing.
+func DryRun(c Command) (Preview, error) {
+	k, err := prepare(c)
+	if err != nil {
+		return Preview{}, err
+	}
+	preview := Preview{Decision: k.decision, Notices: k.notices}
+	if err := k.compile(); err != nil {
+		return preview, err
+	}
+	preview.Env = k.exec.Env
+	preview.Setup, err = k.Command.backend.Setup(k.exec, k.spec)
+	return preview, err
+}
+
+// fileOrNil keeps a nil *os.File from becoming an interface that is not nil.
+func fileOrNil(f *os.File) interface {
+	io.Reader
+	io.Writer
+} {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// call is a command on its way.
+type call struct {
+	Command
+	profile  profiles.Profile // a copy; steps tighten it
+	place    profiles.Place
+	scope    policy.Scope
+	decision policy.Decision
+	notices  []Notice
+	spec     sandbox.Spec
+	exec     *exec.Cmd
+}
+
+// prepare validates c, finds where it runs and judges it.
+func prepare(c Command) (*call, error) {
+	if c.backend == nil {
+		c.backend = newBackend()
+	}
+	if c.Profile == nil {
+		p, err := profiles.Load("workspace")
+		if err != nil {
+			return nil, err
+		}
+		c.Profile = p
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	k := &call{Command: c, profile: *c.Profile}
+	var err error
+	if k.place, k.notices, err = place(&c); err != nil {
+		return nil, err
+	}
+	k.scope = k.profile.Scope(k.place)
+	k.scope.Shell = dialect()
+	if k.scope.Resolver == nil {
+		k.scope.Resolver = resolver{}
+	}
+	k.decision = k.decide()
+	return k, nil
+}
+
+func (k *call) decide() policy.Decision {
+	if k.Script != "" {
+		return k.profile.Policy().Decide(k.Script, k.scope)
+	}
+	return k.profile.Policy().DecideArgs(k.Args, k.scope)
+}
+
+// validate refuses what cannot be run and fills in the profile's limits.
+func (c *Command) validate() error {
+	switch {
+	case c.Script != "" && c.Args != nil:
+		return &CommandError{Field: "command", Err: errors.New("both a script and arguments"), Hint: "give one of them"}
+	case c.Script == "" && (len(c.Args) == 0 || c.Args[0] == ""):
+		return &CommandError{Field: "command", Err: errors.New("nothing to run"), Hint: "give a program with its arguments, or a script"}
+	case len(c.Script) > maxScript:
+		return &CommandError{
+			Field: "script", Err: fmt.Errorf("%d bytes; a shell can be given %d", len(c.Script), maxScript),
+			Hint: "write it to a file in the workspace and run that",
+		}
+	}
+	for _, s := range append([]string{c.Script, c.Dir, c.Workspace}, c.Args...) {
+		if strings.ContainsRune(s, 0) {
+			return &CommandError{Field: "command", Err: errors.New("holds a NUL byte, which no program can be given")}
+		}
+	}
+	for _, v := range c.Env {
+		if strings.ContainsRune(v, 0) {
+			return &CommandError{Field: "environment", Err: errors.New("holds a NUL byte, which no program can be given")}
+		}
+	}
+	for _, d := range []struct {
+		field string
+		bad   bool
+	}{
+		{"timeout", c.Timeout < 0},
+		{"grace", c.Grace < 0},
+		{"output limit", c.OutputLimit < 0},
+	} {
+		if d.bad {
+			return &CommandError{Field: d.field, Err: errors.New("negative"), Hint: "leave it out for the default"}
+		}
+	}
+	if c.Wrapper {
+		if c.Grace == 0 {
+			c.Grace = DefaultGrace
+		}
+		return nil
+	}
+
+	tool := c.Profile.ToolCall
+	if tool.MaxTimeout > 0 && c.Timeout > tool.MaxTimeout {
+		return &CommandError{
+			Field: "timeout", Value: c.Timeout.String(),
+			Err: fmt.Errorf("profile %s allows at most %v", c.Profile.Name, tool.MaxTimeout),
+		}
+	}
+	if c.Timeout == 0 {
+		c.Timeout = tool.Timeout
+	}
+	if c.Timeout == 0 {
+		c.Timeout = tool.MaxTimeout
+	}
+	if c.Grace == 0 {
+		c.Grace = tool.Grace
+	}
+	if c.OutputLimit == 0 {
+		c.OutputLimit = tool.Output
+	}
+	return nil
+}
+
+// settle turns the decision into leave to run, or an error.
+func (k *call) settle(ctx context.Context) error {
+	err := k.decision.Err()
+	if err == nil {
+		return nil
+	}
+	refuse := func(reason string) error {
+		return &RefusedError{Decision: k.decision, Reason: reason, Err: err}
+	}
+	var ask *policy.NeedsApprovalError
+	switch {
+	case !errors.As(err, &ask):
+		return refuse("")
+	case k.profile.Ask == "allow":
+		return nil
+	case k.profile.Ask != "prompt":
+		return refuse("nobody is asked")
+	case k.Approver == nil:
+		return refuse("there is nobody to ask")
+	}
+	answer, askErr := k.Approver.Approve(ctx, Request{
+		Script: k.Script, Args: k.Args, Dir: k.place.Cwd, Workspace: k.place.Workspace, Decision: k.decision,
+	})
+	if askErr != nil {
+		return fmt.Errorf("asking for approval: %w", askErr)
+	}
+	if !answer.Allow {
+		return refuse(answer.Reason)
+	}
+	// Files and links may have changed while somebody thought.
+	if again := k.decide(); !reflect.DeepEqual(again.Targets, k.decision.Targets) {
+		return refuse("what the command would do has changed since the question")
+	}
+	k.open(ask.Targets)
+	return nil
+}
+
+// restrict confines a call that was allowed because it only reads to just
+// that, so that what the analysis missed cannot write or send either.
+func (k *call) restrict() {
+	p := &k.profile
+	p.Workspace = min(p.Workspace, sandbox.ReadOnly)
+	p.Network = sandbox.NetworkOff
+	p.Read = append(p.Read[:len(p.Read):len(p.Read)], p.Write...)
+	p.Write = nil
+}
+
+// open lets the command at the paths that were shown in the question and
+// allowed, for this call. Nothing else that an answer allows opens anything.
+func (k *call) open(asked []policy.Target) {
+	p := &k.profile
+	p.Read = p.Read[:len(p.Read):len(p.Read)]
+	p.Write = p.Write[:len(p.Write):len(p.Write)]
+	for _, t := range asked {
+		if t.Dynamic || !strings.HasPrefix(t.Resource, "/") {
+			continue
+		}
+		switch t.Action {
+		case policy.FileRead:
+			p.Read = append(p.Read, t.Resource)
+		case policy.FileWrite:
+			p.Write = append(p.Write, t.Resource)
+		}
+	}
+}
+
+// compile makes what the backend needs: the Spec, the environment and the
+// program.
+func (k *call) compile() error {
+	if k.decision.ReadOnly {
+		k.restrict()
+	}
+	var err error
+	if k.spec, err = k.profile.Spec(k.place); err != nil {
+		return err
+	}
+	from := k.Env
+	if from == nil {
+		from = os.Environ()
+	}
+	env, _ := k.profile.Environ(from, k.place)
+	if !k.Wrapper {
+		env = profiles.NonInteractive(env)
+	}
+	if k.decision.ReadOnly {
+		env = setenv(env, policy.ReadOnlyEnv)
+	}
+
+	k.exec = &exec.Cmd{Args: k.Args, Dir: k.place.Cwd, Env: env, ExtraFiles: k.ExtraFiles}
+	if k.Script != "" {
+		k.exec.Path = shell()
+		k.exec.Args = []string{filepath.Base(k.exec.Path), "-c", k.Script}
+		return nil
+	}
+	k.exec.Path, err = lookPath(k.Args[0], k.place.Cwd, env)
+	return err
+}

@@ -2,13 +2,44 @@
 
 package linux
 
-import "errors"
+import (
+	"embed"
+	"runtime"
+
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// The filters are compiled beforehand: libseccomp needs cgo, which would make
+// the product a dynamic binary.
+//
+//go:generate env CGO_ENABLED=1 go run -tags libseccomp ../../scripts/genseccomp
+
+//go:embed filters/*.bpf
+var filterFiles embed.FS
 
 // seccompFilter returns the seccomp filter for this architecture as an array
 // of struct sock_filter, 8 bytes each, in native byte order. landlockTier says
-// that no namespaces hold; networkOff that the command gets no network.
+// that no namespaces hold; networkOff that the command gets no network. It
+// fails with a [sandbox.UnsupportedError] on an architecture that has no
+// filter.
 //
-// It is loaded last of all restrictions: the helper needs what it refuses.
+// It is loaded last of all restrictions: it refuses what the helper's other
+// steps need.
 func seccompFilter(landlockTier, networkOff bool) ([]byte, error) {
-	return nil, errors.ErrUnsupported
+	variant := "namespaces"
+	switch {
+	case landlockTier && networkOff:
+		variant = "landlock-offline"
+	case landlockTier:
+		variant = "landlock"
+	}
+	filter, err := filterFiles.ReadFile("filters/" + variant + "-" + runtime.GOARCH + ".bpf")
+	if err != nil {
+		return nil, &sandbox.UnsupportedError{
+			Layer: sandbox.LayerSeccomp,
+			Want:  "a filter for amd64 or arm64",
+			Have:  runtime.GOARCH,
+		}
+	}
+	return filter, nil
 }

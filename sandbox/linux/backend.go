@@ -1,0 +1,501 @@
+//go:build linux
+
+package linux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
+	"golang.org/x/sys/unix"
+)
+
+// Backend confines processes on this machine. The zero value is ready.
+type Backend struct{}
+
+// New returns the backend.
+func New() *Backend { return &Backend{} }
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// Start implements [sandbox.Backend].
+func (*Backend) Start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec) (sandbox.Process, error) {
+	if err := validate(cmd, spec); err != nil {
+		return nil, err
+	}
+	p, err := start(ctx, cmd, spec, true, nil)
+	var no *noNamespaces
+	if errors.As(err, &no) {
+		if !mayMiss(spec, sandbox.LayerNamespaces) {
+			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerNamespaces,
+				Want: "user, mount, pid, ipc and net namespaces", Have: no.Error(), Hint: no.hint()}
+		}
+		p, err = start(ctx, cmd, spec, false, no)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Setup implements [sandbox.Backend].
+func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
+	if err := validate(cmd, spec); err != nil {
+		return "", err
+	}
+	h, err := prepare(cmd, spec, true)
+	if err != nil {
+		return "", err
+	}
+	s, err := compile(spec, h, targetOf(cmd))
+	if err != nil {
+		return "", err
+	}
+	return s.String(), nil
+}
+
+func validate(cmd *exec.Cmd, spec sandbox.Spec) error {
+	switch {
+	case spec.Workspace == "" || spec.Workspace[0] != '/':
+		return &sandbox.SpecError{Field: "workspace", Value: spec.Workspace, Err: errors.New("not an absolute path")}
+	case spec.Workspace == "/":
+		return &sandbox.SpecError{Field: "workspace", Value: "/", Err: errors.New("the whole system cannot be a workspace"),
+			Hint: "name a directory"}
+	case len(cmd.Args) == 0 || cmd.Path == "" || cmd.Dir == "":
+		return &sandbox.SpecError{Field: "command", Value: cmd.Path, Err: errors.New("path, arguments and directory are needed")}
+	}
+	for _, s := range append(append([]string{cmd.Path, cmd.Dir}, cmd.Args...), cmd.Env...) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return &sandbox.SpecError{Field: "argument", Value: s, Err: errors.New("holds a NUL byte"),
+				Hint: "no program can be given one"}
+		}
+	}
+	return nil
+}
+
+func mayMiss(spec sandbox.Spec, layer string) bool {
+	return contains(spec.AllowMissing, layer) && !contains(spec.Require, layer)
+}
+
+// noNamespaces says that this machine has no namespaces for us: one of a
+// closed list of steps gave one of a closed list of errors.
+type noNamespaces struct {
+	step string
+	err  error
+}
+
+func (e *noNamespaces) Error() string { return fmt.Sprintf("%s: %v", e.step, e.err) }
+func (e *noNamespaces) Unwrap() error { return e.err }
+
+func (e *noNamespaces) hint() string {
+	if os.Geteuid() == 0 {
+		return "run as an ordinary user, or with CAP_SYS_ADMIN"
+	}
+	if b, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && string(b) == "1\n" {
+		return "AppArmor restricts user namespaces here: install an AppArmor profile for sandbox-exec that allows userns"
+	}
+	return "permit user namespaces (user.max_user_namespaces; in a container, its seccomp profile), or allow the layer to be missing"
+}
+
+func targetOf(cmd *exec.Cmd) target {
+	keep := make([]bool, len(cmd.ExtraFiles))
+	for i, f := range cmd.ExtraFiles {
+		keep[i] = f != nil
+	}
+	return target{path: cmd.Path, argv: cmd.Args, env: cmd.Env, dir: cmd.Dir, keep: keep}
+}
+
+// prepare surveys the host and adds what depends on the command.
+func prepare(cmd *exec.Cmd, spec sandbox.Spec, namespaces bool) (*host, error) {
+	h, err := survey(spec, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	if h.abi == 0 && !namespaces {
+		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerLandlock, Want: "Landlock or namespaces",
+			Have: "neither", Hint: "a kernel from 5.13 on with landlock in lsm=, or permission to make user namespaces"}
+	}
+	if h.abi == 0 && !mayMiss(spec, sandbox.LayerLandlock) && contains(spec.Require, sandbox.LayerLandlock) {
+		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerLandlock, Want: "Landlock", Have: "a kernel without it",
+			Hint: "a kernel from 5.13 on with landlock in lsm="}
+	}
+	if h.filter, err = seccompFilter(!namespaces, spec.Network == sandbox.NetworkOff); err != nil {
+		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerSeccomp, Want: "a filter for " + runtime.GOARCH, Have: err.Error()}
+	}
+	h.rlimits = rlimits(spec.Limits)
+	h.stdio = reopenable(cmd)
+	if !namespaces {
+		h.canaryDir = "/tmp"
+		rules, err := effective(spec, h)
+		if err != nil {
+			return nil, err
+		}
+		if sandbox.AccessOf(rules, h.canaryDir) == sandbox.ReadWrite {
+			h.canaryDir = "/var/tmp"
+		}
+		h.grants = landlockGrants(spec, h, rules, os.ReadDir)
+	}
+	return h, nil
+}
+
+// reopenable grants the program to open its own stdin, stdout and stderr again
+// by name (/dev/stdout), with the access that they have.
+func reopenable(cmd *exec.Cmd) []grant {
+	var out []grant
+	for i, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		f, ok := stream.(*os.File)
+		if !ok || f == nil {
+			continue
+		}
+		fd := int(f.Fd())
+		var st unix.Stat_t
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+		if err != nil || unix.Fstat(fd, &st) != nil {
+			continue
+		}
+		switch mode := flags & unix.O_ACCMODE; {
+		case st.Mode&unix.S_IFMT == unix.S_IFCHR:
+			out = append(out, grant{fmt.Sprintf("descriptor %d", i), i, rightsDevice})
+		case st.Mode&unix.S_IFMT == unix.S_IFREG && mode == unix.O_RDONLY:
+			out = append(out, grant{fmt.Sprintf("descriptor %d", i), i, rightsRead &^ ll.AccessFSReadDir})
+		case st.Mode&unix.S_IFMT == unix.S_IFREG:
+			out = append(out, grant{fmt.Sprintf("descriptor %d", i), i, rightsFile &^ ll.AccessFSExecute})
+		}
+	}
+	return out
+}
+
+// process is a helper and the tree below it.
+type process struct {
+	helper *os.Process
+	sock   *os.File
+	cgroup *cgroup // nil = none
+	report sandbox.Report
+	tmp    string // removed at the end; "" = none
+	start  time.Time
+	limits sandbox.Limits
+
+	mu   sync.Mutex // sock is written to by several goroutines and closed by Wait
+	done bool
+}
+
+// start tries one tier.
+func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces bool, why *noNamespaces) (_ *process, err error) {
+	p := &process{limits: spec.Limits, start: time.Now()}
+	defer func() {
+		if err != nil {
+			p.clean()
+		}
+	}()
+	t := targetOf(cmd)
+	if !namespaces {
+		// No mount can give the program a /tmp of its own.
+		if spec.Tmp == "" {
+			if p.tmp, err = os.MkdirTemp("", "sandbox-exec-*"); err != nil {
+				return nil, &sandbox.SetupError{Layer: sandbox.LayerLandlock, Step: "make a private temporary directory", Err: err}
+			}
+			spec.Tmp = p.tmp
+		}
+		t.env = retarget(t.env, "/tmp", spec.Tmp)
+	}
+	h, err := prepare(cmd, spec, namespaces)
+	if err != nil {
+		return nil, err
+	}
+
+	var cgroupFiles []*os.File
+	defer func() {
+		for _, f := range cgroupFiles {
+			f.Close()
+		}
+	}()
+	noCgroup := ""
+	p.cgroup, err = newCgroup(spec.Limits)
+	switch {
+	case err == nil:
+		if cgroupFiles, err = p.cgroup.procsFiles(); err != nil {
+			return nil, &sandbox.SetupError{Layer: sandbox.LayerCgroup, Step: "open cgroup.procs", Err: err}
+		}
+		h.cgroupFDs = len(cgroupFiles)
+	case errors.Is(err, errNoCgroup):
+		p.cgroup, noCgroup = nil, err.Error()
+		if !mayMiss(spec, sandbox.LayerCgroup) {
+			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: noCgroup,
+				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing"}
+		}
+	default:
+		return nil, &sandbox.SetupError{Layer: sandbox.LayerCgroup, Step: "make a cgroup", Err: err}
+	}
+
+	s, err := compile(spec, h, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := p.launch(cmd, h, s, spec, cgroupFiles); err != nil {
+		return nil, err
+	}
+	if err := p.await(s); err != nil {
+		p.helper.Wait()
+		return nil, err
+	}
+	p.report = report(h, spec, p.cgroup, noCgroup, why)
+	return p, nil
+}
+
+// retarget points the temporary directories of an environment elsewhere.
+func retarget(env []string, from, to string) []string {
+	out := make([]string, len(env))
+	for i, e := range env {
+		if name, value, _ := strings.Cut(e, "="); value == from && strings.Contains(name, "TMP") || name == "TEMP" && value == from {
+			e = name + "=" + to
+		}
+		out[i] = e
+	}
+	return out
+}
+
+// launch starts the helper. Nothing of the policy is on its argv or in its
+// environment; the block holds it.
+func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cgroupFiles []*os.File) error {
+	setupError := func(step string, err error) error {
+		return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: step, Err: err}
+	}
+	block, err := memoryFile(s.encode())
+	if err != nil {
+		return setupError("make the helper's block", err)
+	}
+	defer block.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return setupError("make a socket for the helper", err)
+	}
+	p.sock = os.NewFile(uintptr(pair[0]), "helper")
+	theirs := os.NewFile(uintptr(pair[1]), "helper's end")
+	defer theirs.Close()
+
+	files := make([]*os.File, 3, 8)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return setupError("open "+os.DevNull, err)
+	}
+	defer null.Close()
+	for i, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		files[i] = null
+		if f, ok := stream.(*os.File); ok && f != nil {
+			files[i] = f
+		} else if stream != nil {
+			return setupError(fmt.Sprintf("pass descriptor %d on", i), errors.New("not a file"))
+		}
+	}
+	files = append(files, theirs, block)
+	files = append(files, cmd.ExtraFiles...)
+	files = append(files, cgroupFiles...)
+
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if h.namespaces {
+		attr.Cloneflags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+		if spec.Network == sandbox.NetworkOff {
+			attr.Cloneflags |= unix.CLONE_NEWNET
+		}
+		if !h.admin {
+			attr.Cloneflags |= unix.CLONE_NEWUSER
+			attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: h.uid, HostID: h.uid, Size: 1}}
+			attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: h.gid, HostID: h.gid, Size: 1}}
+			attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+		}
+	}
+	// The death signal is that of the thread that forks. The end of the socket
+	// tells the helper the same for sure; the signal is for a helper that is
+	// still in its steps.
+	p.helper, err = os.StartProcess("/proc/self/exe", []string{helper.Name}, &os.ProcAttr{
+		Env: []string{}, Files: files, Sys: attr,
+	})
+	if err != nil {
+		var errno syscall.Errno
+		if h.namespaces && errors.As(err, &errno) && namespacesRefused(errno) {
+			return &noNamespaces{"make namespaces", errno}
+		}
+		return setupError("start the helper", err)
+	}
+	return nil
+}
+
+// namespacesRefused tells a machine that has no namespaces for us from one
+// whose limits are exhausted for now, which must never lead to a weaker tier.
+func namespacesRefused(errno syscall.Errno) bool {
+	switch errno {
+	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL:
+		return true
+	case unix.ENOSPC:
+		b, err := os.ReadFile("/proc/sys/user/max_user_namespaces")
+		return err == nil && strings.TrimSpace(string(b)) == "0"
+	}
+	return false
+}
+
+// await returns when the program runs.
+func (p *process) await(s *setup) error {
+	pkt, err := p.receive()
+	if err != nil {
+		return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "wait for the helper",
+			Err: errors.New("it died before the program ran"), Hint: "look for an out-of-memory kill in the kernel's log"}
+	}
+	if pkt.Kind == helper.Running {
+		return nil
+	}
+	errno := syscall.Errno(pkt.B)
+	if int(pkt.A) >= len(s.init)+len(s.target) {
+		return &sandbox.SetupError{Layer: layerExec, Step: "fork", Err: errno, Hint: "a limit on processes is too low"}
+	}
+	st := s.at(int(pkt.A))
+	for _, e := range st.absent {
+		if e == errno {
+			return &noNamespaces{st.what, errno}
+		}
+	}
+	switch {
+	case st.layer == layerExec:
+		return &sandbox.ExecError{Path: strings.TrimPrefix(st.what, "execute "), Err: errno}
+	case st.want != 0:
+		return &sandbox.SetupError{Layer: st.layer, Step: st.what,
+			Err: fmt.Errorf("it must fail with %q, got %q: the layer does not hold", st.want.Error(), errno.Error())}
+	}
+	return &sandbox.SetupError{Layer: st.layer, Step: st.what, Err: errno}
+}
+
+func (p *process) receive() (helper.Packet, error) {
+	var pkt helper.Packet
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
+	for {
+		n, err := unix.Read(int(p.sock.Fd()), b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n != len(b) {
+			return pkt, errors.New("the helper is gone")
+		}
+		return pkt, nil
+	}
+}
+
+// Signal implements [sandbox.Process].
+func (p *process) Signal(sig syscall.Signal) error { return p.send(sig, 0) }
+
+// SignalAll implements [sandbox.Process].
+func (p *process) SignalAll(sig syscall.Signal) error { return p.send(sig, 1) }
+
+func (p *process) send(sig syscall.Signal, all uint32) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done {
+		return os.ErrProcessDone
+	}
+	pkt := helper.Packet{Kind: helper.Signal, A: uint32(sig), B: all}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
+	return unix.Sendto(int(p.sock.Fd()), b, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
+}
+
+// Kill implements [sandbox.Process].
+func (p *process) Kill() error {
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	if done {
+		return os.ErrProcessDone
+	}
+	if p.report.Tier == tierLandlock {
+		// The helper's sweep ends the tree; without it orphans would be lost.
+		if p.cgroup != nil {
+			p.cgroup.kill()
+		}
+		return p.SignalAll(syscall.SIGKILL)
+	}
+	return p.helper.Kill()
+}
+
+// Wait implements [sandbox.Process].
+func (p *process) Wait() (sandbox.Exit, error) {
+	var exit sandbox.Exit
+	pkt, err := p.receive()
+	if err == nil && pkt.Kind == helper.Exited {
+		exit.Status = syscall.WaitStatus(pkt.A)
+	} else {
+		exit.Lost = true
+	}
+	p.mu.Lock()
+	p.done = true
+	p.mu.Unlock()
+	state, werr := p.helper.Wait()
+	exit.Usage.Wall = time.Since(p.start)
+	if werr == nil {
+		exit.Usage.CPU = state.UserTime() + state.SystemTime()
+		if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
+			exit.Usage.MemoryPeak = ru.Maxrss * 1024 // of the largest process
+		}
+	}
+	if p.cgroup != nil {
+		mem, pids, cpu, oom, pidsMax := p.cgroup.usage()
+		exit.OOM, exit.PIDsMax = oom, pidsMax
+		if mem > 0 {
+			exit.Usage.MemoryPeak = mem
+		}
+		exit.Usage.PIDsPeak = pids
+		exit.Usage.CPU = max(exit.Usage.CPU, cpu)
+	}
+	exit.Usage.MemoryLimit, exit.Usage.PIDsLimit = max(p.limits.Memory, 0), max(p.limits.PIDs, 0)
+	return exit, errors.Join(werr, p.clean())
+}
+
+// clean removes all that was made for the process.
+func (p *process) clean() error {
+	var errs []error
+	if p.sock != nil {
+		p.sock.Close()
+	}
+	if p.cgroup != nil {
+		if err := p.cgroup.delete(); err != nil {
+			errs = append(errs, &sandbox.SetupError{Layer: sandbox.LayerCgroup, Step: "remove the cgroup", Err: err})
+		}
+	}
+	if p.tmp != "" {
+		if err := os.RemoveAll(p.tmp); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Report implements [sandbox.Process].
+func (p *process) Report() sandbox.Report { return p.report }
+
+// memoryFile is a file without a name that holds b.
+func memoryFile(b []byte) (*os.File, error) {
+	const noexecSeal = 0x8 // MFD_NOEXEC_SEAL, Linux 6.3; a must where vm.memfd_noexec=2
+	fd, err := unix.MemfdCreate("block", unix.MFD_CLOEXEC|noexecSeal)
+	if err == unix.EINVAL {
+		fd, err = unix.MemfdCreate("block", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "block")
+	if _, err := f.Write(b); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

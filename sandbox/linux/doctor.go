@@ -1,0 +1,46 @@
+//go:build linux
+
+package linux
+
+import (
+	"context"
+	"os"
+	"os/exec"
+
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// Doctor implements [sandbox.Backend]. It confines a shell that does nothing,
+// with every layer optional, and reports what held: no setting of the kernel
+// tells as much as the try.
+func (b *Backend) Doctor() sandbox.Report {
+	failed := func(err error) sandbox.Report {
+		return sandbox.Report{Tier: "none", Layers: []sandbox.Layer{{
+			Name: sandbox.LayerNamespaces, State: sandbox.Missing, Why: err.Error(),
+			Lost: "commands are refused: nothing would confine them",
+		}}}
+	}
+	dir, err := os.MkdirTemp("", "sandbox-exec-doctor-*")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.RemoveAll(dir)
+	p, err := b.Start(context.Background(), &exec.Cmd{
+		Path: "/bin/sh", Args: []string{"sh", "-c", ":"}, Env: []string{}, Dir: dir,
+	}, sandbox.Spec{
+		Workspace: dir,
+		Files: []sandbox.FileRule{
+			{Path: "/", Access: sandbox.ReadOnly}, {Path: dir, Access: sandbox.ReadWrite},
+		},
+		Limits:       sandbox.Limits{Memory: 1 << 30, PIDs: 64},
+		AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerCgroup},
+	})
+	if err != nil {
+		return failed(err)
+	}
+	report := p.Report()
+	if _, err := p.Wait(); err != nil {
+		return failed(err)
+	}
+	return report
+}

@@ -1,0 +1,296 @@
+//go:build linux
+
+package linux
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
+	"golang.org/x/sys/unix"
+)
+
+// host is all that compile needs to know of the machine.
+type host struct {
+	uid, gid     int
+	admin        bool // CAP_SYS_ADMIN: no user namespace is needed
+	namespaces   bool // the tier: a mount namespace of its own, or Landlock alone
+	abi          int  // of Landlock; 0 = none
+	ttyGroup     bool // group ids are the host's, so 5 is tty
+	mountSetattr bool // Linux 5.12
+	mounts       []mount
+	files        map[string]file     // by the path as a rule has it
+	kinds        map[string]kind     // by the resolved path
+	aliases      map[string][]string // of hidden paths: where else they show
+	devices      []string
+	sockets      []string // bound pathname sockets that the command must not reach
+	grants       []grant  // Landlock alone: what covers all but the hidden paths
+	stdio        []grant  // files behind stdin, stdout and stderr that may be opened again
+	filter       []byte
+	rlimits      []rlimit
+	canaryDir    string           // Landlock alone: anyone may write here, the program may not
+	cgroupFDs    int              // how many cgroup.procs files the helper is given
+	keep         int              // how many descriptors the program keeps
+	ignored      []syscall.Signal // of the helper's list, those that stay ignored
+	sigmask      uint64           // that the program starts with
+}
+
+// file is what a path is on the host.
+type file struct {
+	path string // resolved
+	kind kind
+	link bool // the path itself is a symbolic link
+}
+
+type kind uint8
+
+const (
+	absent kind = iota
+	regular
+	directory
+	other // a socket, a FIFO or a device
+)
+
+type mount struct {
+	dev   string // "major:minor"
+	root  string // of the mount within its file system
+	point string
+	flags uintptr // MS_NOSUID and the like, that a remount must keep
+}
+
+// survey looks at the host. It opens nothing for reading in a place that the
+// workspace can choose.
+func survey(spec sandbox.Spec, namespaces bool) (*host, error) {
+	h := &host{
+		uid: os.Geteuid(), gid: os.Getegid(), namespaces: namespaces,
+		files: map[string]file{}, kinds: map[string]kind{}, aliases: map[string][]string{},
+	}
+	h.admin = h.uid == 0 && hasCapability(unix.CAP_SYS_ADMIN)
+	if h.admin {
+		b, err := os.ReadFile("/proc/self/gid_map")
+		h.ttyGroup = err == nil && len(strings.Fields(string(b))) == 3 && strings.Fields(string(b))[2] == "4294967295"
+	}
+	h.abi = landlockABI()
+	h.mountSetattr = haveMountSetattr()
+
+	var err error
+	if h.mounts, err = readMounts(); err != nil {
+		return nil, &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "read /proc/self/mountinfo", Err: err,
+			Hint: "mount /proc"}
+	}
+	for _, r := range spec.Files {
+		if f := h.look(r.Path); r.Access == sandbox.None && f.kind != absent {
+			h.aliases[f.path] = h.otherPlaces(f.path)
+		}
+	}
+	for _, n := range spec.Protect {
+		h.look(n.Path)
+	}
+	for _, p := range []string{"/tmp", "/dev/shm", spec.Tmp} {
+		if p != "" {
+			h.look(p)
+		}
+	}
+	for _, d := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		if h.look("/dev/"+d).kind == other {
+			h.devices = append(h.devices, d)
+		}
+	}
+	if h.sockets, err = boundSockets(); err != nil {
+		return nil, &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "read /proc/net/unix", Err: err}
+	}
+	for _, p := range h.sockets {
+		h.kinds[p] = other
+	}
+	for _, sig := range helper.Ignored() {
+		if signal.Ignored(sig) {
+			h.ignored = append(h.ignored, sig)
+		}
+	}
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, 0, 0, uintptr(unsafe.Pointer(&h.sigmask)), 8, 0, 0)
+	return h, nil
+}
+
+// look resolves a path by opening it: a name that is not there costs one
+// system call, and what counts is what the kernel finds.
+func (h *host) look(path string) file {
+	if f, ok := h.files[path]; ok {
+		return f
+	}
+	f := lookup(path)
+	h.files[path] = f
+	h.kinds[f.path] = f.kind
+	return f
+}
+
+func lookup(path string) file {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		var st unix.Stat_t
+		// A dangling link is absent, but a name that cannot be protected.
+		return file{path: path, link: unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return file{path: path}
+	}
+	resolved, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil || !strings.HasPrefix(resolved, "/") {
+		return file{path: path}
+	}
+	f := file{path: resolved, kind: other, link: filepath.Base(resolved) != filepath.Base(path)}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		f.kind = directory
+	case unix.S_IFREG:
+		f.kind = regular
+	}
+	if !f.link && resolved != path {
+		var l unix.Stat_t
+		f.link = unix.Lstat(path, &l) == nil && l.Mode&unix.S_IFMT == unix.S_IFLNK
+	}
+	return f
+}
+
+// otherPlaces are where else the file system shows path: another mount of the
+// same tree would show what a mask hides.
+func (h *host) otherPlaces(path string) []string {
+	var at *mount
+	for i := range h.mounts {
+		m := &h.mounts[i]
+		if sandbox.Covers(m.point, path) && (at == nil || len(m.point) >= len(at.point)) {
+			at = m
+		}
+	}
+	if at == nil {
+		return nil
+	}
+	inside := filepath.Join(at.root, strings.TrimPrefix(path, at.point))
+	var out []string
+	for i := range h.mounts {
+		m := &h.mounts[i]
+		if m.dev != at.dev || m.point == at.point || !sandbox.Covers(m.root, inside) {
+			continue
+		}
+		p := filepath.Join(m.point, strings.TrimPrefix(inside, m.root))
+		if p != path && h.look(p).kind != absent {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// readMounts parses /proc/self/mountinfo (proc_pid_mountinfo(5)). A line of a
+// shape that is not known is skipped: an odd mount must not stop every command.
+func readMounts() ([]mount, error) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var out []mount
+	for line := range bytes.Lines(data) {
+		f := strings.Fields(string(line))
+		if len(f) < 6 {
+			continue
+		}
+		m := mount{dev: f[2], root: unescape(f[3]), point: unescape(f[4])}
+		for _, o := range strings.Split(f[5], ",") {
+			m.flags |= mountFlags[o]
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+var mountFlags = map[string]uintptr{
+	"ro": unix.MS_RDONLY, "nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC,
+	"noatime": unix.MS_NOATIME, "nodiratime": unix.MS_NODIRATIME, "relatime": unix.MS_RELATIME,
+	"nosymfollow": unix.MS_NOSYMFOLLOW,
+}
+
+// unescape undoes the octal escapes of space, tab, newline and backslash.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// boundSockets lists the pathname sockets of this network namespace: connect(2)
+// works across a read-only mount, so each one is a way out.
+func boundSockets() ([]string, error) {
+	data, err := os.ReadFile("/proc/net/unix")
+	if errors.Is(err, os.ErrNotExist) { // a kernel without AF_UNIX, or a masked /proc
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	seen := map[string]bool{}
+	for line := range bytes.Lines(data) {
+		i := bytes.IndexByte(line, '/')
+		if i < 0 {
+			continue
+		}
+		p := filepath.Clean(strings.TrimSuffix(string(line[i:]), "\n"))
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		var st unix.Stat_t
+		if unix.Stat(p, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+func hasCapability(c int) bool {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&hdr, &data[0]) != nil {
+		return false
+	}
+	return data[c/32].Effective&(1<<(c%32)) != 0
+}
+
+func haveMountSetattr() bool {
+	_, _, errno := unix.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 0, 0, 0, 0)
+	return errno != unix.ENOSYS
+}
+
+// landlockABI is the version that the kernel enforces, at most the newest that
+// we know. ABI 6 without the fix for its scope of signals counts as 5
+// (Documentation/userspace-api/landlock.rst, "Errata").
+func landlockABI() int {
+	abi, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return 0
+	}
+	if errata, err := ll.LandlockGetErrata(); abi == 6 && (err != nil || errata&1 == 0) {
+		return 5
+	}
+	return min(abi, newestABI)
+}

@@ -1,0 +1,206 @@
+package helper
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// Guarded: a program that is not our helper goes on to its own main after one
+// failed system call.
+func init() {
+	if h := handshake(); h != nil {
+		main(h)
+	}
+}
+
+// handshake maps the block if this process was started as a helper.
+func handshake() *Header {
+	typ, err := syscall.GetsockoptInt(SocketFD, syscall.SOL_SOCKET, syscall.SO_TYPE)
+	if err != nil || typ != syscall.SOCK_SEQPACKET || !named() {
+		return nil
+	}
+	var st syscall.Stat_t
+	if syscall.Fstat(BlockFD, &st) != nil || st.Size < int64(unsafe.Sizeof(Header{})) || st.Size > 64<<20 {
+		return nil
+	}
+	const mapFixedNoReplace = 0x100000
+	addr, _, errno := syscall.RawSyscall6(syscall.SYS_MMAP, Base, uintptr(st.Size),
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED|mapFixedNoReplace, BlockFD, 0)
+	if errno != 0 {
+		return nil
+	}
+	h := *(**Header)(unsafe.Pointer(&addr))
+	if addr != Base || h.Magic != Magic || h.Size != uint64(st.Size) {
+		return nil
+	}
+	return h
+}
+
+// named says whether argv is the helper's. Package os would tell too, but its
+// initialisation raises the limit of open files, which the program inherits.
+func named() bool {
+	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer syscall.Close(fd)
+	var b [len(Name) + 2]byte
+	n, _ := syscall.Read(fd, b[:])
+	return n == len(Name)+1 && string(b[:len(Name)]) == Name
+}
+
+func main(h *Header) {
+	// Signals that a terminal or a parent sends to the process group are for
+	// the program; the steps give it back their default action.
+	for _, sig := range ignored {
+		var sa [4]uint64
+		sa[0] = 1 // SIG_IGN
+		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&sa)), 0, 8, 0, 0)
+	}
+	if !run(h, 0, h.Init) {
+		report(h)
+	}
+	pid := forkTarget(h)
+	if h.Failed != 0 {
+		report(h)
+	}
+	send(Packet{Kind: Running})
+	go obey(h, pid)
+	status := reap(pid)
+	if h.PIDNS == 0 {
+		sweep()
+	}
+	send(Packet{Kind: Exited, A: uint32(status)})
+	// In a PID namespace the kernel kills what is left when PID 1 ends.
+	exit(0)
+}
+
+var ignored = [...]syscall.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGALRM,
+	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
+}
+
+// Ignored lists the signals that the helper ignores, for the steps that undo it.
+func Ignored() []syscall.Signal { return ignored[:] }
+
+// run runs n steps from the first on. It is called in a forked child of a
+// program with several threads, so it must not allocate, lock or grow its stack.
+//
+//go:nosplit
+//go:norace
+func run(h *Header, first, n uint64) bool {
+	for i := first; i < first+n; i++ {
+		s := (*Step)(unsafe.Add(unsafe.Pointer(h), h.Steps+i*uint64(unsafe.Sizeof(Step{}))))
+		a := s.Args
+		for j := range a {
+			if s.Cells>>j&1 != 0 {
+				a[j] = *(*uint64)(unsafe.Add(unsafe.Pointer(h), a[j]))
+			}
+		}
+		r, _, errno := syscall.RawSyscall6(uintptr(s.Nr), uintptr(a[0]), uintptr(a[1]),
+			uintptr(a[2]), uintptr(a[3]), uintptr(a[4]), uintptr(a[5]))
+		if uint64(errno) == s.Want {
+			if s.Dst != 0 {
+				*(*uint64)(unsafe.Add(unsafe.Pointer(h), s.Dst)) = uint64(r)
+			}
+			continue
+		}
+		if s.Skip < 0 {
+			h.Errno = uint64(errno)
+			h.Failed = i + 1
+			return false
+		}
+		i += uint64(s.Skip)
+	}
+	return true
+}
+
+// forkTarget forks the child that becomes the program and waits until it has
+// executed it or failed. Only the child is restricted by its steps, so the
+// helper stays able to reap and to report.
+//
+//go:norace
+func forkTarget(h *Header) int {
+	// A Go signal handler must not run in the child: its steps unblock.
+	all := ^uint64(0)
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&all)), 0, 8, 0, 0)
+	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, syscall.CLONE_VFORK|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		h.Errno = uint64(errno)
+		h.Failed = h.Init + h.Target + 1
+		return 0
+	}
+	if pid == 0 {
+		run(h, h.Init, h.Target)
+		for {
+			syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 125, 0, 0)
+		}
+	}
+	return int(pid)
+}
+
+func report(h *Header) {
+	send(Packet{Kind: Failed, A: uint32(h.Failed - 1), B: uint32(h.Errno)})
+	exit(125)
+}
+
+func exit(code int) {
+	for {
+		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
+	}
+}
+
+// send never blocks for long: the parent reads, and a parent that is gone
+// gives an error that is of no interest any more.
+func send(p Packet) {
+	b := (*[unsafe.Sizeof(p)]byte)(unsafe.Pointer(&p))
+	syscall.Sendto(SocketFD, b[:], syscall.MSG_NOSIGNAL, nil)
+}
+
+// obey sends signals that the parent asks for. The end of the socket is the
+// end of the parent, however it died: nothing may outlive it.
+func obey(h *Header, pid int) {
+	for {
+		var p Packet
+		b := (*[unsafe.Sizeof(p)]byte)(unsafe.Pointer(&p))
+		n, err := syscall.Read(SocketFD, b[:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || n != len(b) {
+			if h.PIDNS == 0 {
+				syscall.Kill(pid, syscall.SIGKILL)
+				sweep()
+			}
+			exit(125)
+		}
+		if p.Kind != Signal {
+			continue
+		}
+		switch {
+		case p.B == 0:
+			syscall.Kill(pid, syscall.Signal(p.A))
+		case h.PIDNS != 0:
+			syscall.Kill(-1, syscall.Signal(p.A))
+		default:
+			signalTree(syscall.Signal(p.A))
+		}
+	}
+}
+
+// reap collects every child until the program itself has ended.
+func reap(pid int) syscall.WaitStatus {
+	for {
+		var ws syscall.WaitStatus
+		got, err := syscall.Wait4(-1, &ws, syscall.WALL, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return 125 << 8
+		}
+		if got == pid {
+			return ws
+		}
+	}
+}

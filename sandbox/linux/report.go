@@ -1,0 +1,89 @@
+//go:build linux
+
+package linux
+
+import (
+	"fmt"
+
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+const (
+	tierNamespaces = "namespaces"
+	tierLandlock   = "landlock"
+)
+
+// report says what holds. It is built after the helper's word that every step
+// succeeded, so a step that is in the setup is enforced.
+func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noNamespaces) sandbox.Report {
+	r := sandbox.Report{Tier: tierNamespaces}
+	if h.namespaces {
+		kinds := "user, mount, pid, ipc"
+		if h.admin {
+			kinds = "mount, pid, ipc"
+		}
+		if spec.Network == sandbox.NetworkOff {
+			kinds += ", net"
+		}
+		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Enforced, Detail: kinds})
+	} else {
+		r.Tier = tierLandlock
+		l := sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Missing,
+			Lost: "protected names in the workspace can be changed (told after the run); names and attributes of hidden files show; " +
+				"other processes show in /proc; no localhost when the network is off; a tree that forks fast can outlive the command for a moment"}
+		if why != nil {
+			l.Why, l.Fix = why.Error(), why.hint()
+		}
+		r.Layers = append(r.Layers, l)
+	}
+	r.Layers = append(r.Layers, landlockLayer(h, spec))
+	r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerSeccomp, State: sandbox.Enforced,
+		Detail: fmt.Sprintf("%d instructions", len(h.filter)/8)})
+	if cg != nil {
+		r.Layers = append(r.Layers, cg.layer())
+	} else {
+		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerCgroup, State: sandbox.Missing, Why: noCgroup,
+			Detail: "resource limits a process",
+			Lost:   "memory is not capped for the tree as a whole, processes only by the user's own limit; no peak and no OOM report",
+			Fix:    "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes)"})
+	}
+	priv := "no capabilities, no new privileges"
+	if h.admin {
+		priv = "capabilities to own and change files, change ids, signal, bind low ports; no new privileges"
+	}
+	return sandbox.Report{Tier: r.Tier, Layers: append(r.Layers,
+		sandbox.Layer{Name: sandbox.LayerPrivileges, State: sandbox.Enforced, Detail: priv},
+		sandbox.Layer{Name: sandbox.LayerDescriptors, State: sandbox.Enforced, Detail: "only those passed on purpose"},
+	)}
+}
+
+func landlockLayer(h *host, spec sandbox.Spec) sandbox.Layer {
+	l := sandbox.Layer{Name: sandbox.LayerLandlock, State: sandbox.Enforced, Detail: fmt.Sprintf("ABI %d", h.abi)}
+	if h.abi == 0 {
+		return sandbox.Layer{Name: sandbox.LayerLandlock, State: sandbox.Missing, Why: "not in this kernel, or not in lsm=",
+			Lost: "the second line behind the mounts: FIFOs and devices outside can be written to",
+			Fix:  "a kernel from 5.13 on with landlock in lsm="}
+	}
+	if h.namespaces {
+		return l
+	}
+	lost := ""
+	add := func(s string) {
+		if lost != "" {
+			lost += "; "
+		}
+		lost += s
+	}
+	if h.abi < 3 {
+		add("files outside can be truncated by path")
+	}
+	if h.abi < 6 {
+		add("processes outside can be signalled")
+		if spec.Network != sandbox.NetworkOff {
+			add("abstract sockets can be reached")
+		}
+	}
+	add("mode, owner, times and attributes of the user's files outside can be changed")
+	l.State, l.Why, l.Lost = sandbox.Weaker, "no mount namespace beside it", lost
+	return l
+}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -38,11 +39,7 @@ func place(c *Command) (profiles.Place, []Notice, error) {
 		where.Workspace = where.Cwd
 	}
 	if where.Workspace == "/" {
-		return where, nil, &CommandError{
-			Field: "workspace", Value: "/",
-			Err:  errors.New("the whole file system cannot be a workspace"),
-			Hint: "go to the project's directory, or name it with --workspace DIR",
-		}
+		return where, nil, errWholeDisk
 	}
 
 	common, gitDir, err := worktreeDirs(where.Workspace, where.Home)
@@ -63,6 +60,38 @@ func place(c *Command) (profiles.Place, []Notice, error) {
 	where.TmpDir = filepath.Join(where.StateDir, "tmp", id)
 	where.CacheDir = filepath.Join(xdgDir("XDG_CACHE_HOME", where.Home, ".cache"), id)
 	return where, notices, nil
+}
+
+// imagine makes a place of what is given as text.
+func imagine(at Where) (profiles.Place, error) {
+	for _, dir := range []string{at.Dir, at.Workspace, at.Home} {
+		if dir != "" && (!filepath.IsAbs(dir) || filepath.Clean(dir) != dir) {
+			return profiles.Place{}, &CommandError{Field: "place", Value: dir, Err: errors.New("want an absolute path without . and ..")}
+		}
+	}
+	home, _ := homes(nil)
+	where := profiles.Place{
+		OS: runtime.GOOS, UID: os.Getuid(), Environ: os.Environ(),
+		Home: cmp.Or(at.Home, home), Cwd: at.Dir, Workspace: at.Workspace,
+	}
+	if where.Cwd == "" && where.Workspace == "" {
+		var err error
+		if where.Cwd, err = resolveDir("working directory", ""); err != nil {
+			return where, err
+		}
+	}
+	where.Cwd = cmp.Or(where.Cwd, where.Workspace)
+	where.Workspace = cmp.Or(where.Workspace, gitTop(where.Cwd, where.Home), where.Cwd)
+	if where.Workspace == "/" {
+		return where, errWholeDisk
+	}
+	return where, nil
+}
+
+var errWholeDisk = &CommandError{
+	Field: "workspace", Value: "/",
+	Err:  errors.New("the whole file system cannot be a workspace"),
+	Hint: "go to the project's directory, or name it with --workspace DIR",
 }
 
 // resolveDir returns dir, "" being the current directory, as an absolute path

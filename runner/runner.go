@@ -98,6 +98,9 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := k.runnable(); err != nil {
+		return nil, err
+	}
 	if err := k.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -140,6 +143,27 @@ func Decide(c Command) (policy.Decision, error) {
 	return k.decision, nil
 }
 
+// Where is a place given as text. Empty fields are found as for a Command.
+type Where struct{ Dir, Workspace, Home string }
+
+// DecideAt judges c as if it were to run at a place that need not exist, and
+// runs nothing.
+func DecideAt(c Command, at Where) (policy.Decision, error) {
+	if at == (Where{}) {
+		return Decide(c)
+	}
+	if err := c.complete(); err != nil {
+		return policy.Decision{}, err
+	}
+	where, err := imagine(at)
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	k := &call{Command: c, profile: *c.Profile, place: where}
+	k.judge()
+	return k.decision, nil
+}
+
 // Preview is what would happen to a command.
 type Preview struct {
 	Decision policy.Decision
@@ -156,6 +180,9 @@ func DryRun(c Command) (Preview, error) {
 		return Preview{}, err
 	}
 	preview := Preview{Decision: k.decision, Notices: k.notices}
+	if err := k.runnable(); err != nil {
+		return preview, err
+	}
 	if err := k.compile(); err != nil {
 		return preview, err
 	}
@@ -187,19 +214,9 @@ type call struct {
 	exec     *exec.Cmd
 }
 
-// prepare validates c, finds where it runs and judges it.
+// prepare completes c, finds where it runs and judges it.
 func prepare(c Command) (*call, error) {
-	if c.backend == nil {
-		c.backend = newBackend()
-	}
-	if c.Profile == nil {
-		p, err := profiles.Load("workspace")
-		if err != nil {
-			return nil, err
-		}
-		c.Profile = p
-	}
-	if err := c.validate(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
 	k := &call{Command: c, profile: *c.Profile}
@@ -207,13 +224,17 @@ func prepare(c Command) (*call, error) {
 	if k.place, k.notices, err = place(&c); err != nil {
 		return nil, err
 	}
+	k.judge()
+	return k, nil
+}
+
+func (k *call) judge() {
 	k.scope = k.profile.Scope(k.place)
 	k.scope.Shell = dialect()
 	if k.scope.Resolver == nil {
 		k.scope.Resolver = resolver{}
 	}
 	k.decision = k.decide()
-	return k, nil
 }
 
 func (k *call) decide() policy.Decision {
@@ -223,18 +244,30 @@ func (k *call) decide() policy.Decision {
 	return k.profile.Policy().DecideArgs(k.Args, k.scope)
 }
 
-// validate refuses what cannot be run and fills in the profile's limits.
+// complete fills in what c leaves out and refuses what makes no sense.
+func (c *Command) complete() error {
+	if c.backend == nil {
+		c.backend = newBackend()
+	}
+	if c.Profile == nil {
+		p, err := profiles.Load("workspace")
+		if err != nil {
+			return err
+		}
+		c.Profile = p
+	}
+	if err := c.validate(); err != nil {
+		return err
+	}
+	return c.limit()
+}
+
 func (c *Command) validate() error {
 	switch {
 	case c.Script != "" && c.Args != nil:
 		return &CommandError{Field: "command", Err: errors.New("both a script and arguments"), Hint: "give one of them"}
 	case c.Script == "" && (len(c.Args) == 0 || c.Args[0] == ""):
 		return &CommandError{Field: "command", Err: errors.New("nothing to run"), Hint: "give a program with its arguments, or a script"}
-	case len(c.Script) > maxScript:
-		return &CommandError{
-			Field: "script", Err: fmt.Errorf("%d bytes; a shell can be given %d", len(c.Script), maxScript),
-			Hint: "write it to a file in the workspace and run that",
-		}
 	}
 	for _, s := range append([]string{c.Script, c.Dir, c.Workspace}, c.Args...) {
 		if strings.ContainsRune(s, 0) {
@@ -258,6 +291,11 @@ func (c *Command) validate() error {
 			return &CommandError{Field: d.field, Err: errors.New("negative"), Hint: "leave it out for the default"}
 		}
 	}
+	return nil
+}
+
+// limit fills in the limits of the kind of call that c is.
+func (c *Command) limit() error {
 	if c.Wrapper {
 		if c.Grace == 0 {
 			c.Grace = DefaultGrace
@@ -285,6 +323,17 @@ func (c *Command) validate() error {
 		c.OutputLimit = tool.Output
 	}
 	return nil
+}
+
+// runnable refuses what can be judged but not be started.
+func (k *call) runnable() error {
+	if len(k.Script) <= maxScript {
+		return nil
+	}
+	return &CommandError{
+		Field: "script", Err: fmt.Errorf("%d bytes; a shell can be given %d", len(k.Script), maxScript),
+		Hint: "write it to a file in the workspace and run that",
+	}
 }
 
 // settle turns the decision into leave to run, or an error.

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+	"github.com/urfave/cli/v2"
+)
+
+// maxRequest is the longest line that check --jsonl reads, in bytes.
+const maxRequest = 16 << 20
+
+func (e *env) check(c *cli.Context) error {
+	f := &flagSet{Context: c}
+	cmd, err := e.common(f)
+	if err != nil {
+		return err
+	}
+	if f.Bool("jsonl") {
+		if cmd.Script != "" || cmd.Args != nil {
+			return misuse("--jsonl reads its commands from stdin", "leave out -c and --")
+		}
+		return answerLines(e.stdin, e.stdout, cmd)
+	}
+	if cmd.Script == "" && len(cmd.Args) == 0 {
+		return misuse("nothing to check", "sandbox-exec check [FLAGS] -- PROGRAM [ARG...], -c TEXT, or --jsonl")
+	}
+	d, err := runner.Decide(cmd)
+	if err != nil {
+		return err
+	}
+	if f.Bool("json") {
+		enc := json.NewEncoder(e.stdout)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(d); err != nil {
+			return err
+		}
+	} else {
+		printDecision(e.stdout, d)
+	}
+	switch d.Verdict {
+	case policy.Allow:
+		return nil
+	case policy.Ask:
+		return silent(3)
+	}
+	return silent(4)
+}
+
+// printDecision writes one line for the call and one for each of its parts.
+func printDecision(w io.Writer, d policy.Decision) {
+	extra := ""
+	if d.ReadOnly {
+		extra = " (read-only)"
+	}
+	fmt.Fprintf(w, "%s%s\n", d.Verdict, extra)
+	for _, t := range d.Targets {
+		fmt.Fprintf(w, "  %-5s %s: %s\n", t.Verdict, display(t), reason(t))
+	}
+	for _, r := range d.Opaque {
+		fmt.Fprintf(w, "  opaque: %s\n", r)
+	}
+}
+
+// request is a line of check --jsonl.
+type request struct {
+	ID        json.RawMessage `json:"id"`
+	Cmd       *string         `json:"cmd"`
+	Argv      []string        `json:"argv"`
+	Cwd       string          `json:"cwd"`
+	Workspace string          `json:"workspace"`
+	Home      string          `json:"home"`
+	Mode      *policy.Mode    `json:"mode"`
+}
+
+// answer is the line that answers it.
+type answer struct {
+	ID json.RawMessage `json:"id,omitempty"`
+	*policy.Decision
+	Error string `json:"error,omitempty"`
+}
+
+// answerLines answers one request a line, in order, each before the next is
+// read. A line that is no request is answered with an error.
+func answerLines(in io.Reader, out io.Writer, cmd runner.Command) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for {
+		line, long, err := readLine(r)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		a := answer{Error: fmt.Sprintf("longer than %d bytes", maxRequest)}
+		if !long {
+			a = decideLine(line, cmd)
+		}
+		if err := enc.Encode(a); err != nil {
+			return err
+		}
+	}
+}
+
+// readLine returns the next line. One that is too long is skipped, so that the
+// next can be read.
+func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxRequest; !long {
+			line = append(line, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err == io.EOF && (long || len(line) > 0):
+			return line, long, nil
+		default:
+			return line, long, err
+		}
+	}
+}
+
+// decideLine answers a request. What it does not say of the place is taken
+// from the command line.
+func decideLine(line []byte, cmd runner.Command) answer {
+	var req request
+	if err := json.Unmarshal(line, &req); err != nil {
+		return answer{Error: err.Error()}
+	}
+	a := answer{ID: req.ID}
+	if (req.Cmd == nil) == (req.Argv == nil) {
+		a.Error = "want either cmd or argv"
+		return a
+	}
+	if req.Cmd != nil {
+		cmd.Script = *req.Cmd
+	}
+	cmd.Args = req.Argv
+	if req.Mode != nil {
+		p := *cmd.Profile
+		p.Mode = *req.Mode
+		cmd.Profile = &p
+	}
+	d, err := runner.DecideAt(cmd, runner.Where{Dir: req.Cwd, Workspace: req.Workspace, Home: req.Home})
+	if err != nil {
+		a.Error = err.Error()
+		return a
+	}
+	a.Decision = &d
+	return a
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// Exit statuses of our own. They follow env(1) and timeout(1) and can collide
+// with those of the command; --report has the truth.
+const (
+	exitTimeout  = 124
+	exitFailed   = 125 // sandbox-exec itself: usage, setup, unsupported, a bad file
+	exitRefused  = 126 // denied, not approved, or found but not executable
+	exitNotFound = 127
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ what, hint string }
+
+func (e *usageError) Error() string { return e.what }
+
+func misuse(what, hint string) error { return &usageError{what, hint} }
+
+// profileError is a profile that cannot be used.
+type profileError struct {
+	name string
+	err  error
+}
+
+func (e *profileError) Error() string { return e.err.Error() }
+func (e *profileError) Unwrap() error { return e.err }
+
+// silent ends the process with a status and says nothing.
+type silent int
+
+func (s silent) Error() string { return fmt.Sprint("exit status ", int(s)) }
+
+// killedBy ends the process by a signal, so that whoever waits for it sees
+// what it would see of the command itself.
+type killedBy syscall.Signal
+
+func (k killedBy) Error() string { return syscall.Signal(k).String() }
+
+// exit ends the process as err says.
+func exit(err error, stderr io.Writer) {
+	var status silent
+	var signal killedBy
+	switch {
+	case err == nil:
+		os.Exit(0)
+	case errors.As(err, &status):
+		os.Exit(int(status))
+	case errors.As(err, &signal):
+		die(syscall.Signal(signal))
+	}
+	lines(stderr, explain(err)...)
+	os.Exit(statusOf(err))
+}
+
+// statusOf is the exit status for a command that was not run.
+func statusOf(err error) int {
+	var refused *runner.RefusedError
+	var notRun *sandbox.ExecError
+	switch {
+	case errors.As(err, &refused):
+		return exitRefused
+	case errors.As(err, &notRun):
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			return exitNotFound
+		}
+		return exitRefused
+	case errors.Is(err, context.Canceled):
+		return 128 + int(syscall.SIGINT)
+	}
+	return exitFailed
+}
+
+// explain says what happened and why, and in a line of its own what to do.
+func explain(err error) []string {
+	var refused *runner.RefusedError
+	if errors.As(err, &refused) {
+		return explainRefusal(refused)
+	}
+	what, hint := err.Error(), ""
+	var misused *usageError
+	var command *runner.CommandError
+	var spec *sandbox.SpecError
+	var setup *sandbox.SetupError
+	var unsupported *sandbox.UnsupportedError
+	var program *sandbox.ExecError
+	var profile *profileError
+	switch {
+	case errors.As(err, &misused):
+		hint = misused.hint
+	case errors.As(err, &command):
+		hint = command.Hint
+	case errors.As(err, &spec):
+		hint = spec.Hint
+	case errors.As(err, &setup):
+		hint = setup.Hint
+		if hint == "" {
+			hint = "sandbox-exec doctor shows what this machine can enforce"
+		}
+	case errors.As(err, &unsupported):
+		hint = unsupported.Hint
+		if hint == "" {
+			hint = "sandbox-exec doctor shows what this machine can enforce"
+		}
+	case errors.As(err, &program):
+		if errors.Is(err, exec.ErrNotFound) {
+			hint = "it is in no directory of the command's PATH"
+		}
+	case errors.As(err, &profile):
+		if errors.Is(err, fs.ErrNotExist) {
+			hint = "sandbox-exec profile list names the profiles that are there"
+		}
+	}
+	if hint != "" {
+		hint = "hint: " + hint
+	}
+	return []string{"error: " + what, hint}
+}
+
+// explainRefusal names the targets for which a command was refused.
+func explainRefusal(err *runner.RefusedError) []string {
+	var targets []policy.Target
+	what, hint := "denied", ""
+	var denied *policy.DeniedError
+	var ask *policy.NeedsApprovalError
+	switch {
+	case errors.As(err, &denied):
+		targets = denied.Targets
+		hint = "nothing was run; sandbox-exec check shows every part of the decision"
+	case errors.As(err, &ask):
+		targets = ask.Targets
+		what = "not approved"
+		hint = "nothing was run; ask the person and run it again with --ask allow, or change the command"
+	}
+	var out []string
+	for _, t := range firstOf(targets, 3) {
+		out = append(out, what+": "+display(t)+": "+reason(t))
+	}
+	if n := len(targets) - len(out); n > 0 {
+		out = append(out, fmt.Sprintf("%s: and %d more", what, n))
+	}
+	if len(out) == 0 {
+		out = append(out, what)
+	}
+	if err.Reason != "" {
+		out = append(out, "why: "+policy.Escape(err.Reason))
+	}
+	return append(out, "hint: "+hint)
+}
+
+func firstOf[T any](list []T, n int) []T { return list[:min(n, len(list))] }

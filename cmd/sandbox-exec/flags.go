@@ -1,0 +1,303 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"github.com/urfave/cli/v2"
+)
+
+var layers = []string{
+	sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerSeccomp, sandbox.LayerCgroup,
+	sandbox.LayerEnvironment, sandbox.LayerDescriptors, sandbox.LayerPrivileges,
+}
+
+func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "write JSON"} }
+
+// commonFlags say what is run, where, and by which profile.
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "c", Usage: "run `TEXT` through the shell"},
+		&cli.StringFlag{Name: "profile", Value: "workspace", Usage: "permissions: a built-in `NAME` or a file"},
+		&cli.StringFlag{Name: "workspace", Usage: "`DIR` that may be written to (default: the git top above the current directory, else that)"},
+		&cli.StringFlag{Name: "cwd", Usage: "run in `DIR`"},
+		&cli.StringFlag{Name: "mode", Usage: "what happens without a rule: `plan|ask|allow|auto`"},
+		&cli.StringSliceFlag{Name: "read", Usage: "make `PATH` readable, even a secret"},
+		&cli.StringSliceFlag{Name: "write", Usage: "make `PATH` writable, even a secret"},
+		&cli.StringSliceFlag{Name: "hide", Usage: "hide `PATH`"},
+		&cli.StringFlag{Name: "net", Usage: "network: `off|host`"},
+	}
+}
+
+func checkFlags() []cli.Flag {
+	return append(commonFlags(),
+		jsonFlag(),
+		&cli.BoolFlag{Name: "jsonl", Usage: "answer one JSON request a line from stdin"},
+	)
+}
+
+func runFlags() []cli.Flag {
+	return append(commonFlags(),
+		&cli.StringFlag{Name: "ask", Usage: "who answers a question: `prompt|deny|allow`"},
+		&cli.StringSliceFlag{Name: "unprotect", Usage: "let the command change the protected `NAME` (.git/hooks, .vscode)"},
+		&cli.StringFlag{Name: "tmp", Usage: "/tmp: `private|session`"},
+		&cli.StringFlag{Name: "memory", Usage: "`SIZE` of memory for all processes: 512M, 4G, unlimited"},
+		&cli.StringFlag{Name: "pids", Usage: "`NUMBER` of processes and threads, or unlimited"},
+		&cli.StringFlag{Name: "cpus", Usage: "`NUMBER` of processors' worth of time, or unlimited"},
+		&cli.StringFlag{Name: "timeout", Usage: "end the command after `TIME`: 90, 90s, 5m"},
+		&cli.StringFlag{Name: "grace", Usage: "`TIME` from SIGTERM to SIGKILL (default: 5s)"},
+		&cli.StringSliceFlag{Name: "env", Usage: "let the variable `NAME[=VALUE]` through"},
+		&cli.StringFlag{Name: "stdin", Usage: "what the command reads: `inherit|null`"},
+		&cli.StringSliceFlag{Name: "pass-fd", Usage: "keep descriptor `N` open for the command"},
+		&cli.StringSliceFlag{Name: "require", Usage: "refuse to run without `LAYER`"},
+		&cli.StringSliceFlag{Name: "allow-missing", Usage: "run even without `LAYER`"},
+		&cli.StringFlag{Name: "report", Usage: "write what happened as JSON to `FILE|fd:N`"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "print the decision and the setup, run nothing"},
+		&cli.BoolFlag{Name: "q", Usage: "say nothing but errors"},
+		&cli.BoolFlag{Name: "v", Usage: "say more"},
+	)
+}
+
+// flagSet reads flags and remembers the first that is wrong.
+type flagSet struct {
+	*cli.Context
+	err error
+}
+
+func (f *flagSet) fail(name, value, why string) {
+	if f.err == nil {
+		f.err = misuse(fmt.Sprintf("--%s %q: %s", name, value, why), "")
+	}
+}
+
+// choice returns the flag's value, which must be one of names.
+func (f *flagSet) choice(name string, names ...string) string {
+	v := f.String(name)
+	if f.IsSet(name) && !slices.Contains(names, v) {
+		f.fail(name, v, "want "+strings.Join(names, ", "))
+	}
+	return v
+}
+
+// duration reads "90" as seconds, as timeout(1) does, and Go's forms.
+func (f *flagSet) duration(name string) time.Duration {
+	text := f.String(name)
+	if !f.IsSet(name) {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if n, numErr := strconv.ParseInt(text, 10, 32); numErr == nil {
+		d, err = time.Duration(n)*time.Second, nil
+	}
+	if err != nil || d <= 0 {
+		f.fail(name, text, "want a time above zero, such as 90s or 5m")
+	}
+	return d
+}
+
+// size reads a number of bytes.
+func (f *flagSet) size(name string, least int64) int64 {
+	text := f.String(name)
+	switch {
+	case !f.IsSet(name):
+		return 0
+	case text == "unlimited":
+		return sandbox.Unlimited
+	}
+	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I")
+	shift := 0
+	if i := strings.IndexAny(number, "KMGT"); i >= 0 && i == len(number)-1 {
+		shift = 10 * (1 + strings.IndexByte("KMGT", number[i]))
+		number = number[:i]
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64>>shift || n<<shift < least {
+		f.fail(name, text, fmt.Sprintf("want a size such as 512M or 4G, at least %d MiB, or unlimited", least>>20))
+	}
+	return n << shift
+}
+
+func (f *flagSet) count(name string, least, most int64) int64 {
+	text := f.String(name)
+	switch {
+	case !f.IsSet(name):
+		return 0
+	case text == "unlimited":
+		return sandbox.Unlimited
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		f.fail(name, text, fmt.Sprintf("want a number from %d to %d, or unlimited", least, most))
+	}
+	return n
+}
+
+func (f *flagSet) cpus(name string) float64 {
+	text := f.String(name)
+	switch {
+	case !f.IsSet(name):
+		return 0
+	case text == "unlimited":
+		return sandbox.Unlimited
+	}
+	const least, most = 0.01, 1 << 16
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= least && n <= most) {
+		f.fail(name, text, fmt.Sprintf("want a number from %v to %d, or unlimited", least, most))
+	}
+	return n
+}
+
+// paths returns the flag's paths, absolute or "~/x".
+func (f *flagSet) paths(name string, mustExist bool) []string {
+	var list []string
+	for _, path := range f.StringSlice(name) {
+		if path == "" {
+			f.fail(name, path, "want a path")
+			continue
+		}
+		if path == "~" || strings.HasPrefix(path, "~/") {
+			list = append(list, path)
+			continue
+		}
+		abs, err := filepath.Abs(path)
+		if err == nil && mustExist {
+			_, err = os.Lstat(abs)
+		}
+		if err != nil {
+			f.fail(name, path, "no such file or directory")
+		}
+		list = append(list, abs)
+	}
+	return list
+}
+
+func (f *flagSet) layers(name string) []string {
+	list := f.StringSlice(name)
+	for _, layer := range list {
+		if !slices.Contains(layers, layer) {
+			f.fail(name, layer, "want one of "+strings.Join(layers, ", "))
+		}
+	}
+	return list
+}
+
+// common makes the command that the common flags describe, with a profile of
+// its own.
+func (e *env) common(f *flagSet) (runner.Command, error) {
+	cmd := runner.Command{
+		Args:      e.program,
+		Script:    f.String("c"),
+		Dir:       f.String("cwd"),
+		Workspace: f.String("workspace"),
+		Wrapper:   true,
+	}
+	if f.IsSet("c") && cmd.Script == "" {
+		return cmd, misuse("-c \"\": an empty text", "")
+	}
+	if f.Args().Present() {
+		return cmd, misuse(fmt.Sprintf("unexpected argument %q", f.Args().First()), "put -- before the program: sandbox-exec [FLAGS] -- PROGRAM [ARG...]")
+	}
+	for _, name := range []string{"cwd", "workspace"} {
+		if f.IsSet(name) && f.String(name) == "" {
+			return cmd, misuse("--"+name+` "": want a directory`, "")
+		}
+	}
+	loaded, err := profiles.Load(f.String("profile"))
+	if err != nil {
+		return cmd, &profileError{f.String("profile"), err}
+	}
+	p := *loaded
+	cmd.Profile = &p
+
+	if f.IsSet("mode") {
+		if p.Mode, err = policy.ParseMode(f.String("mode")); err != nil {
+			return cmd, misuse("--mode: "+err.Error(), "")
+		}
+	}
+	p.Read = slices.Concat(p.Read, f.paths("read", true))
+	p.Write = slices.Concat(p.Write, f.paths("write", true))
+	p.Hide = slices.Concat(p.Hide, f.paths("hide", false))
+	switch f.choice("net", "off", "host") {
+	case "off":
+		p.Network = sandbox.NetworkOff
+	case "host":
+		p.Network = sandbox.NetworkHost
+	}
+	return cmd, f.err
+}
+
+// wrapped adds what the flags of run say.
+func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
+	p := cmd.Profile
+	if ask := f.choice("ask", "prompt", "deny", "allow"); ask != "" {
+		p.Ask = ask
+	}
+	if tmp := f.choice("tmp", "private", "session"); tmp != "" {
+		p.Tmp = tmp
+	}
+	if stdin := f.choice("stdin", "inherit", "null"); stdin != "" {
+		p.Stdin = stdin
+	}
+	p.Unprotect = slices.Concat(p.Unprotect, f.StringSlice("unprotect"))
+	p.Require = slices.Concat(p.Require, f.layers("require"))
+	p.AllowMissing = slices.Concat(p.AllowMissing, f.layers("allow-missing"))
+
+	const smallest, mostPIDs = 4 << 20, 1 << 22 // PID_MAX_LIMIT, proc_sys_kernel(5)
+	if n := f.size("memory", smallest); n != 0 {
+		p.Limits.Memory = n
+	}
+	if n := f.count("pids", 2, mostPIDs); n != 0 {
+		p.Limits.PIDs = n
+	}
+	if n := f.cpus("cpus"); n != 0 {
+		p.Limits.CPUs = n
+	}
+	cmd.Timeout = f.duration("timeout")
+	cmd.Grace = f.duration("grace")
+
+	set := map[string]string{}
+	for name, value := range p.Set {
+		set[name] = value
+	}
+	p.Set = set
+	p.Pass = slices.Clone(p.Pass)
+	for _, v := range f.StringSlice("env") {
+		name, value, given := strings.Cut(v, "=")
+		if name == "" {
+			f.fail("env", v, "want NAME or NAME=VALUE")
+		}
+		if given {
+			p.Set[name] = value
+		} else {
+			p.Pass = append(p.Pass, name)
+		}
+	}
+	for _, text := range f.StringSlice("pass-fd") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 3 || n > 1<<16 {
+			f.fail("pass-fd", text, "want the number of an open descriptor above 2")
+			continue
+		}
+		file, err := inherited(n)
+		if err != nil {
+			f.fail("pass-fd", text, err.Error())
+			continue
+		}
+		for len(cmd.ExtraFiles) <= n-3 {
+			cmd.ExtraFiles = append(cmd.ExtraFiles, nil)
+		}
+		cmd.ExtraFiles[n-3] = file
+	}
+	return f.err
+}

@@ -1,0 +1,127 @@
+// Sandbox-exec runs a command that is not to be trusted: it judges it,
+// confines it, sees it through to its end and reports.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+const usage = `sandbox-exec [run] [FLAGS] -- PROGRAM [ARG...]   these exact arguments, no shell
+sandbox-exec [run] [FLAGS] -c TEXT                TEXT through the shell
+sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
+sandbox-exec doctor [--json]
+sandbox-exec profile list | show NAME | check FILE`
+
+func main() {
+	err := app(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	exit(err, os.Stderr)
+}
+
+// app runs one command line. Its error says how the process ends.
+func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
+	left, program := split(args)
+	if len(left) > 0 && left[0] == "--version" {
+		fmt.Fprintln(stdout, "sandbox-exec", version())
+		return nil
+	}
+	e := &env{program: program, stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &cli.App{
+		Name:                      "sandbox-exec",
+		Usage:                     "run a command that is not to be trusted",
+		UsageText:                 usage,
+		HideVersion:               true,
+		HideHelpCommand:           true,
+		DisableSliceFlagSeparator: true, // a comma is part of a path
+		Reader:                    stdin,
+		Writer:                    stdout,
+		ErrWriter:                 stderr,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              flagError,
+		Commands: []*cli.Command{
+			e.command("run", "run a command (the default)", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT)", runFlags(), e.run),
+			e.command("check", "say what would be decided; exit 0 allow, 3 ask, 4 deny", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT | --jsonl)", checkFlags(), e.check),
+			e.command("doctor", "say what this machine can enforce", "[--json]", []cli.Flag{jsonFlag()}, e.doctor),
+			{
+				Name: "profile", Usage: "look at profiles", HideHelpCommand: true,
+				Action: func(c *cli.Context) error { return misuse("profile: want list, show or check", "") },
+				Subcommands: []*cli.Command{
+					e.command("list", "name the built-in profiles", "", nil, e.profileList),
+					e.command("check", "check a profile's file", "FILE", nil, e.profileCheck),
+				},
+			},
+		},
+	}
+	if len(left) == 0 && program == nil {
+		fmt.Fprintln(stderr, usage)
+		return silent(exitFailed)
+	}
+	first := ""
+	if len(left) > 0 {
+		first = left[0]
+	}
+	known := slices.ContainsFunc(a.Commands, func(c *cli.Command) bool { return c.Name == first })
+	if !known && first != "-h" && first != "--help" {
+		left = append([]string{"run"}, left...)
+	}
+	return a.RunContext(context.Background(), append([]string{a.Name}, left...))
+}
+
+// split divides a command line at the first "--". What is right of it is the
+// program's own and is never looked at by the parser of flags: that would take
+// the program's name for one of our commands. nil means that there is no "--".
+func split(args []string) (left, program []string) {
+	i := slices.Index(args, "--")
+	if i < 0 {
+		return args, nil
+	}
+	return args[:i], args[i+1:]
+}
+
+// env is what the commands share.
+type env struct {
+	program        []string // what stands after "--"; nil if there is none
+	stdin          *os.File
+	stdout, stderr *os.File
+}
+
+func (e *env) command(name, usage, args string, flags []cli.Flag, action cli.ActionFunc) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, UsageText: "sandbox-exec " + name + " " + args, Flags: flags,
+		Action: action, OnUsageError: flagError, HideHelpCommand: true,
+	}
+}
+
+// flagError is what the parser of flags did not understand.
+func flagError(c *cli.Context, err error, _ bool) error {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
+		text = "unknown flag " + name
+	}
+	return misuse(text, "sandbox-exec "+c.Command.Name+" --help lists the flags; the program and its own flags come after --")
+}
+
+// version is that of the module, or of the commit for a build in a checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	return info.Main.Version
+}
+
+// lines writes each non-empty text as a line of a message.
+func lines(w io.Writer, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			fmt.Fprintf(w, "sandbox-exec: %s\n", text)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"github.com/urfave/cli/v2"
+)
+
+func (e *env) run(c *cli.Context) error {
+	f := &flagSet{Context: c}
+	cmd, err := e.common(f)
+	if err != nil {
+		return err
+	}
+	if err := e.wrapped(f, &cmd); err != nil {
+		return err
+	}
+	if cmd.Script == "" && len(cmd.Args) == 0 {
+		return misuse("nothing to run", "sandbox-exec [FLAGS] -- PROGRAM [ARG...], or -c TEXT")
+	}
+	if f.Bool("dry-run") {
+		return e.dryRun(cmd)
+	}
+	out, err := openReport(f.String("report"))
+	if err != nil {
+		return err
+	}
+	r := &report{Version: 1}
+	err = e.start(f, cmd, r)
+	if out != nil {
+		if writeErr := r.write(out, err); writeErr != nil {
+			lines(e.stderr, "error: --report: "+writeErr.Error())
+		}
+	}
+	return err
+}
+
+// start runs cmd, passes signals on to it, and fills in the report.
+func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
+	if cmd.Profile.Stdin == "inherit" {
+		cmd.Stdin = e.stdin
+	}
+	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
+	if p := openPrompt(e.stderr, cmd.Profile); p != nil {
+		defer p.Close()
+		cmd.Approver = p
+	}
+
+	ctx, relay := watchSignals(context.Background())
+	task, err := runner.Start(ctx, cmd)
+	if err != nil {
+		var refused *runner.RefusedError
+		if errors.As(err, &refused) {
+			r.Decision = &refused.Decision
+		}
+		if sig := relay.got(); sig != 0 && errors.Is(err, context.Canceled) {
+			return killedBy(sig)
+		}
+		return err
+	}
+	relay.to(task)
+	quiet := f.Bool("q")
+	if !quiet {
+		lines(e.stderr, weaker(task.Sandbox()))
+	}
+	result := task.Wait()
+	r.set(result)
+	if !quiet {
+		lines(e.stderr, epilogue(result)...)
+	}
+	return ending(result, relay.got())
+}
+
+// weaker is the one line that tells a person which layers do not fully hold.
+func weaker(s sandbox.Report) string {
+	var parts []string
+	for _, layer := range s.Layers {
+		if layer.State != sandbox.Enforced {
+			part := layer.Name + " " + layer.State.String()
+			if layer.Why != "" {
+				part += " (" + layer.Why + ")"
+			}
+			parts = append(parts, part)
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return "weaker: " + strings.Join(parts, ", ") + "; sandbox-exec doctor says what that costs"
+}
+
+// epilogue says what a person cannot see from the command's own output.
+func epilogue(r runner.Result) []string {
+	var out []string
+	switch r.Cause {
+	case runner.TimedOut:
+		out = append(out, fmt.Sprintf("ended: it ran longer than --timeout allows (%.1f s)", r.Usage.Wall.Seconds()))
+	case runner.OOM:
+		out = append(out, "ended: it used more memory than "+bytes(r.Usage.MemoryLimit), "hint: --memory SIZE gives it more")
+	case runner.PIDsLimit:
+		out = append(out, fmt.Sprintf("ended: it started more than %d processes and threads", r.Usage.PIDsLimit), "hint: --pids NUMBER gives it more")
+	case runner.HelperLost:
+		out = append(out, "error: the helper that confines the command was killed; how the command ended is unknown")
+	}
+	for _, n := range r.Notices {
+		out = append(out, "notice: "+policy.Escape(n.Text))
+	}
+	return out
+}
+
+func bytes(n int64) string {
+	const mib = 1 << 20
+	if n <= 0 {
+		return "its limit"
+	}
+	return fmt.Sprintf("%d MiB", n/mib)
+}
+
+// ending is how the process ends after a command that ran. sig is the first
+// signal that came from outside, or 0.
+func ending(r runner.Result, sig syscall.Signal) error {
+	switch {
+	case r.Cause == runner.TimedOut:
+		return silent(exitTimeout)
+	case r.Cause == runner.HelperLost:
+		return silent(exitFailed)
+	case r.Cause == runner.Cancelled:
+		return killedBy(sig)
+	case r.Signal != 0:
+		return killedBy(r.Signal)
+	case r.ExitCode != 0:
+		return silent(r.ExitCode)
+	}
+	return nil
+}
+
+func (e *env) dryRun(cmd runner.Command) error {
+	preview, err := runner.DryRun(cmd)
+	if preview.Decision.Verdict != 0 {
+		printDecision(e.stdout, preview.Decision)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.stdout)
+	for _, v := range preview.Env {
+		name, _, _ := strings.Cut(v, "=")
+		fmt.Fprintln(e.stdout, "environment", policy.Escape(name))
+	}
+	fmt.Fprintln(e.stdout)
+	fmt.Fprintln(e.stdout, strings.TrimRight(preview.Setup, "\n"))
+	for _, n := range preview.Notices {
+		lines(e.stderr, "notice: "+policy.Escape(n.Text))
+	}
+	return nil
+}
+
+// inherited returns descriptor n, which the caller must have opened for us:
+// those that the Go runtime opens for itself are closed on exec.
+func inherited(n int) (*os.File, error) {
+	flags, err := descriptorFlags(n)
+	if err != nil || flags&syscall.FD_CLOEXEC != 0 {
+		return nil, errors.New("no such descriptor is open")
+	}
+	syscall.CloseOnExec(n)
+	return os.NewFile(uintptr(n), fmt.Sprint("descriptor ", n)), nil
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func descriptorFlags(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0) }
+
+func foregroundGroup(tty *os.File) (int, error) {
+	return unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// dropTyped forgets what was typed before a question was shown, which cannot
+// be an answer to it.
+func dropTyped(tty *os.File) {
+	unix.IoctlSetInt(int(tty.Fd()), unix.TCFLSH, unix.TCIFLUSH)
+}
+
+// die ends the process by sig, as the command ended, so that a shell sees the
+// signal (and ends a loop after ^C). The Go runtime would handle some signals
+// with a trace of its goroutines, so its handler is replaced with the default
+// action (rt_sigaction(2)). The core was the command's to dump: a process that
+// is not dumpable leaves none (core(5)).
+func die(sig syscall.Signal) {
+	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	var action struct{ handler, flags, restorer, mask uint64 } // SIG_DFL
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, unsafe.Sizeof(action.mask), 0, 0)
+	unix.Kill(os.Getpid(), sig)
+	// PID 1 of a container does not die of its own signals, pid_namespaces(7).
+	time.Sleep(100 * time.Millisecond)
+	os.Exit(128 + int(sig))
+}

@@ -164,6 +164,9 @@ func DecideAt(c Command, at Where) (policy.Decision, error) {
 	return k.decision, nil
 }
 
+// Doctor finds what this machine can enforce by trying it.
+func Doctor() sandbox.Report { return newBackend().Doctor() }
+
 // Preview is what would happen to a command.
 type Preview struct {
 	Decision policy.Decision

@@ -1,3 +1,5 @@
+//go:build !linux
+
 package runner
 
 import (
@@ -7,9 +9,6 @@ import (
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
-
-// Doctor finds what this machine can enforce by trying it.
-func Doctor() sandbox.Report { return newBackend().Doctor() }
 
 // unsupported is the backend of a system that has none. It runs nothing.
 type unsupported struct{ hint string }

@@ -248,9 +248,12 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces boo
 	if err := p.launch(cmd, h, s, spec, cgroupFiles); err != nil {
 		return nil, err
 	}
-	if err := p.await(s); err != nil {
+	stop := context.AfterFunc(ctx, func() { p.helper.Kill() })
+	err = p.await(s)
+	stop()
+	if err != nil {
 		p.helper.Wait()
-		return nil, err
+		return nil, errors.Join(ctx.Err(), err)
 	}
 	p.report = report(h, spec, p.cgroup, noCgroup, why)
 	return p, nil
@@ -305,7 +308,9 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 	files = append(files, cmd.ExtraFiles...)
 	files = append(files, cgroupFiles...)
 
-	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// No death signal: that is one of the thread that forks, which can end
+	// before the program does. The end of the socket is that of the parent.
+	attr := &syscall.SysProcAttr{}
 	if h.namespaces {
 		attr.Cloneflags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 		if spec.Network == sandbox.NetworkOff {
@@ -318,11 +323,10 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 			attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 		}
 	}
-	// The death signal is that of the thread that forks. The end of the socket
-	// tells the helper the same for sure; the signal is for a helper that is
-	// still in its steps.
 	p.helper, err = os.StartProcess("/proc/self/exe", []string{helper.Name}, &os.ProcAttr{
-		Env: []string{}, Files: files, Sys: attr,
+		// One processor is enough, and naming it spares the runtime a look at
+		// the cgroup.
+		Env: []string{"GOMAXPROCS=1"}, Files: files, Sys: attr,
 	})
 	if err != nil {
 		var errno syscall.Errno
@@ -409,22 +413,18 @@ func (p *process) send(sig syscall.Signal, all uint32) error {
 	return unix.Sendto(int(p.sock.Fd()), b, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
 }
 
-// Kill implements [sandbox.Process].
+// Kill implements [sandbox.Process]. The helper does it, so that it can still
+// tell how the program ended; a helper that does not answer is killed too.
 func (p *process) Kill() error {
-	p.mu.Lock()
-	done := p.done
-	p.mu.Unlock()
-	if done {
-		return os.ErrProcessDone
+	err := p.SignalAll(syscall.SIGKILL)
+	if err == os.ErrProcessDone {
+		return err
 	}
-	if p.report.Tier == tierLandlock {
-		// The helper's sweep ends the tree; without it orphans would be lost.
-		if p.cgroup != nil {
-			p.cgroup.kill()
-		}
-		return p.SignalAll(syscall.SIGKILL)
+	if err != nil {
+		return p.helper.Kill()
 	}
-	return p.helper.Kill()
+	time.AfterFunc(2*time.Second, func() { p.helper.Kill() })
+	return nil
 }
 
 // Wait implements [sandbox.Process].

@@ -39,7 +39,6 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 	s := &setup{pidns: h.namespaces}
 	in := &builder{set: s, steps: &s.init}
 	grants := h.grants
-	in.cgroup(h, helper.FirstFD+len(t.keep))
 	if h.namespaces {
 		grants = in.namespaces(spec, h, rules, t)
 	} else {
@@ -54,7 +53,7 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 	in.sys("no new privileges", "", unix.SYS_PRCTL, num(unix.PR_SET_NO_NEW_PRIVS), num(1))
 	in.layer = sandbox.LayerDescriptors
 	in.sys("close the rest", "the caller's open files stay out", unix.SYS_CLOSE_RANGE,
-		num(helper.FirstFD+len(t.keep)), num(^uint32(0)), num(0))
+		num(helper.FirstFD+len(t.keep)+h.cgroupFDs), num(^uint32(0)), num(0))
 
 	out := &builder{set: s, steps: &s.target}
 	out.program(spec, h, grants, t)
@@ -135,7 +134,8 @@ func contains(list []string, s string) bool {
 }
 
 // cgroup joins by descriptors that the parent opened and handed over behind
-// the program's own.
+// the program's own. Only the program joins: the helper must be there to report
+// when the memory is used up.
 func (b *builder) cgroup(h *host, first int) {
 	b.layer = sandbox.LayerCgroup
 	for i := range h.cgroupFDs {
@@ -201,6 +201,11 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 				b.readOnlyTree(h, trees[r.Path], r.Path)
 			}
 			v[r.Path] = true
+		}
+	}
+	for _, r := range rules[1:] {
+		if _, made := v[r.Path]; made && r.Access == sandbox.None {
+			b.mount("", r.Path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "", "read-only")
 		}
 	}
 	b.sys("chdir /", "the directory from before the mounts shows the old view", unix.SYS_CHDIR, b.str("/"))
@@ -466,6 +471,7 @@ const lastCap = 63 // the kernel has at most 64; EINVAL ends the list
 
 // program is what the forked child does to itself, up to its exec.
 func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) {
+	b.cgroup(h, helper.FirstFD+len(t.keep))
 	b.layer = sandbox.LayerDescriptors
 	for i, kept := range t.keep {
 		if kept {

@@ -60,6 +60,9 @@ func main(h *Header) {
 	if !run(h, 0, h.Init) {
 		report(h)
 	}
+	if orphaned() {
+		exit(125)
+	}
 	pid := forkTarget(h)
 	if h.Failed != 0 {
 		report(h)
@@ -186,6 +189,13 @@ func obey(h *Header, pid int) {
 			signalTree(syscall.Signal(p.A))
 		}
 	}
+}
+
+// orphaned says whether the parent died while the steps ran.
+func orphaned() bool {
+	var b [1]byte
+	n, _, err := syscall.Recvfrom(SocketFD, b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	return err == nil && n == 0
 }
 
 // reap collects every child until the program itself has ended.

@@ -1,0 +1,457 @@
+//go:build linux
+
+package linux
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"golang.org/x/sys/unix"
+)
+
+// TestBehaviour does what is forbidden and what is not, in both tiers. An empty
+// want is success; "-" is not tried.
+func TestBehaviour(t *testing.T) {
+	requireNamespaces(t)
+	requireLandlock(t, 6)
+	for _, tier := range []bool{true, false} {
+		testBehaviour(t, tier)
+	}
+}
+
+func testBehaviour(t *testing.T, tier bool) {
+	f := newFixture(t)
+	f.outside(t)
+	pid := strconv.Itoa(f.victim.Process.Pid)
+	shm := "/dev/shm/sandbox-exec-probe-" + filepath.Base(f.home)
+	t.Cleanup(func() { os.Remove(shm) })
+	// Root finds a hidden directory empty and reads a hidden file as an empty
+	// one, where others may not open them.
+	below, hidden := "EACCES", "EACCES"
+	if os.Geteuid() == 0 {
+		below, hidden = "ENOENT", `content ""`
+	}
+	for _, c := range []struct {
+		probe                []string
+		namespaces, landlock string
+	}{
+		{[]string{"content", f.ws + "/f", "file"}, "", ""},
+		{[]string{"write", f.ws + "/new"}, "", ""},
+		{[]string{"mkdir", f.ws + "/newdir"}, "", ""},
+		{[]string{"rename", f.ws + "/new", f.ws + "/newdir/new"}, "", ""},
+		{[]string{"remove", f.ws + "/newdir/new"}, "", ""},
+		{[]string{"link", f.ws + "/f", f.ws + "/f2"}, "", ""},
+		{[]string{"fifo", f.ws + "/fifo"}, "", ""},
+		{[]string{"content", f.home + "/plain", "plain"}, "", ""},
+		{[]string{"list", f.home}, "", ""},
+		{[]string{"list", "/"}, "", ""},
+		{[]string{"write", "/tmp/sandbox-exec-probe"}, "", "EACCES"},
+		{[]string{"write", shm}, "", ""},
+		{[]string{"write", "/dev/null"}, "", ""},
+		{[]string{"serve"}, "", "EPERM"},
+		{[]string{"fds"}, "", ""},
+
+		{[]string{"content", f.home + "/.ssh/id", "key"}, below, "EACCES"},
+		{[]string{"content", f.home + "/.netrc", "secret"}, hidden, "EACCES"},
+		{[]string{"link", f.home + "/.netrc", f.ws + "/l"}, "EXDEV", "EXDEV|EACCES"},
+		{[]string{"write", f.home + "/new"}, "EROFS", "EACCES"},
+		{[]string{"append", f.home + "/plain"}, "EROFS", "EACCES"},
+		{[]string{"truncate", f.home + "/plain"}, "EROFS", "EACCES"},
+		{[]string{"remove", f.home + "/plain"}, "EROFS", "EACCES"},
+		{[]string{"rename", f.ws + "/f", f.home + "/f"}, "EXDEV", "EACCES"},
+		{[]string{"link", f.home + "/plain", f.ws + "/p"}, "EXDEV", "EXDEV|EACCES"},
+		{[]string{"fifo", f.home + "/fifo"}, "EROFS", "EACCES"},
+		{[]string{"chmod", f.home + "/plain"}, "EROFS", "-"},
+		{[]string{"utimes", f.home + "/plain"}, "EROFS", "-"},
+		{[]string{"write", f.ws + "/.git/hooks/post-checkout"}, "EROFS", "-"},
+		{[]string{"append", f.ws + "/.git/config"}, "EROFS", "-"},
+		{[]string{"rename", f.ws + "/.git", f.ws + "/.git2"}, "EBUSY", "-"},
+		{[]string{"rename", f.ws + "/.git/hooks", f.ws + "/.git/h2"}, "EBUSY", "-"},
+		{[]string{"write", f.ws + "/.git/index.lock"}, "", ""},
+		{[]string{"write", "/proc/self/oom_score_adj"}, "EROFS", "EACCES"},
+		{[]string{"mknod", f.ws + "/node"}, "EACCES|EPERM", "EACCES|EPERM"},
+		{[]string{"mount", f.ws + "/dir"}, "EPERM", "EPERM"},
+		{[]string{"umount", f.home + "/.ssh"}, "EPERM", "EPERM"},
+		{[]string{"userns"}, "EPERM", "EPERM"},
+		{[]string{"dial", "tcp", f.tcp}, "ECONNREFUSED", "EPERM"},
+		{[]string{"dial", "udp", f.udp}, "ECONNREFUSED", "EPERM"},
+		{[]string{"dial", "unix", f.unix}, "ECONNREFUSED|EACCES", "EPERM"},
+		{[]string{"dial", "unix", f.abstract}, "ECONNREFUSED|EPERM", "EPERM"},
+		{[]string{"kill", pid}, "ESRCH", "EPERM"},
+		{[]string{"environ", pid}, "ENOENT", "EACCES"},
+		{[]string{"environ", "1"}, "EACCES", "EACCES"},
+	} {
+		want := c.namespaces
+		if !tier {
+			want = c.landlock
+		}
+		if want == "-" {
+			continue
+		}
+		if got := f.in(t, tier, c.probe...); !regexp.MustCompile("^(" + want + ")$").MatchString(got) {
+			t.Errorf("namespaces %v, %v: %q, want %q", tier, c.probe, got, want)
+		}
+	}
+	if b, err := os.ReadFile(f.home + "/plain"); err != nil || string(b) != "plain" {
+		t.Errorf("outside: ~/plain is %q, %v", b, err)
+	}
+}
+
+// TestInside reads what the kernel says of the program.
+func TestInside(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	for _, tier := range []bool{true, false} {
+		status := f.in(t, tier, "caps")
+		want := map[string]string{
+			"CapInh": "0000000000000000", "CapPrm": "0000000000000000", "CapEff": "0000000000000000",
+			"CapAmb": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2", "SigBlk": "0000000000000000",
+		}
+		if tier {
+			want["CapBnd"] = "0000000000000000"
+		}
+		if os.Geteuid() == 0 {
+			want["CapPrm"], want["CapEff"], want["CapBnd"] = "00000000000004fb", "00000000000004fb", "00000000000004fb"
+		}
+		for name, value := range want {
+			if !regexp.MustCompile(`(?m)^` + name + `:\s+` + value + `$`).MatchString(status) {
+				t.Errorf("namespaces %v: %s is not %s:\n%s", tier, name, value, status)
+			}
+		}
+	}
+}
+
+// TestStatus keeps what the program says with its end.
+func TestStatus(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	for _, tier := range []bool{true, false} {
+		for _, code := range []int{0, 1, 125, 255} {
+			if _, exit := f.exec(t, tier, nil, "/bin/sh", "-c", "exit "+strconv.Itoa(code)); exit.Status.ExitStatus() != code {
+				t.Errorf("exit %d: %v", code, exit.Status)
+			}
+		}
+		for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGKILL, unix.SIGINT, unix.SIGHUP} {
+			_, exit := f.exec(t, tier, nil, "/bin/sh", "-c", "kill -"+strconv.Itoa(int(sig))+" $$")
+			if !exit.Status.Signaled() || exit.Status.Signal() != sig {
+				t.Errorf("signal %v: %v", sig, exit.Status)
+			}
+		}
+	}
+}
+
+func TestExecErrors(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	for path, want := range map[string]error{
+		f.ws + "/absent": os.ErrNotExist,
+		f.ws + "/f":      os.ErrPermission,
+		f.home + "/.ssh": os.ErrPermission,
+	} {
+		for _, tier := range []bool{true, false} {
+			_, err := start(context.Background(), &exec.Cmd{Path: path, Args: []string{path}, Dir: f.ws, Env: []string{}}, f.spec, tier, nil)
+			var ee *sandbox.ExecError
+			if !errors.As(err, &ee) || !errors.Is(err, want) {
+				t.Errorf("namespaces %v, %s: %v, want an ExecError with %v", tier, path, err, want)
+			}
+		}
+	}
+}
+
+// TestTreeEnds starts processes that try to outlive the program.
+func TestTreeEnds(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	for _, tier := range []bool{true, false} {
+		beat := filepath.Join(f.ws, "beat")
+		os.Remove(beat)
+		f.exec(t, tier, nil, "/bin/sh", "-c",
+			`trap '' TERM HUP; (setsid sh -c 'for i in $(seq 300); do echo >>beat; sleep 0.01; done' &) >/dev/null 2>&1 </dev/null; while ! test -s beat; do sleep 0.01; done`)
+		size := func() int64 {
+			st, err := os.Stat(beat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return st.Size()
+		}
+		before := size()
+		time.Sleep(100 * time.Millisecond)
+		if after := size(); after != before {
+			t.Errorf("namespaces %v: a process outlived the program", tier)
+		}
+	}
+}
+
+// TestParentKilled kills the parent in a way that it cannot handle: nothing may
+// be left.
+func TestParentKilled(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	for _, tier := range []string{"namespaces", "landlock"} {
+		beat := filepath.Join(f.ws, "beat")
+		os.Remove(beat)
+		parent := exec.Command(filepath.Join(probeDir(), "probe"), "-test.run=^$")
+		parent.Env = append(os.Environ(), probeEnv+"=parent\x01"+tier+"\x01"+f.ws+"\x01"+f.home)
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			if st, err := os.Stat(beat); err == nil && st.Size() > 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the program did not start")
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		parent.Process.Kill()
+		parent.Wait()
+		time.Sleep(200 * time.Millisecond)
+		st, _ := os.Stat(beat)
+		time.Sleep(150 * time.Millisecond)
+		if st2, _ := os.Stat(beat); st2.Size() != st.Size() {
+			t.Errorf("%s: the program outlived its parent", tier)
+		}
+	}
+}
+
+func init() {
+	probes["parent"] = func(a []string) error {
+		spec := sandbox.Spec{Workspace: a[1], Home: a[2], Files: []sandbox.FileRule{
+			{Path: "/", Access: sandbox.ReadOnly}, {Path: a[1], Access: sandbox.ReadWrite},
+		}, AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerCgroup}}
+		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: a[1], Env: []string{"PATH=/bin:/usr/bin"}, Args: []string{"sh", "-c",
+			`(setsid sh -c 'while sleep 0.01; do echo >>beat; done' &); for i in $(seq 100); do sleep 0.1; done`}}, spec, a[0] == "namespaces", nil)
+		if err != nil {
+			return err
+		}
+		_, err = p.Wait()
+		return err
+	}
+}
+
+func TestKill(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	for _, tier := range []bool{true, false} {
+		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: f.ws, Env: []string{"PATH=/bin:/usr/bin"},
+			Args: []string{"sh", "-c", "trap '' TERM; touch ready; sleep 30"}}, f.spec, tier, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1000 {
+			if os.Remove(f.ws+"/ready") == nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		p.SignalAll(unix.SIGTERM)
+		p.Signal(unix.SIGTERM)
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+		began := time.Now()
+		exit, err := p.Wait()
+		if err != nil || exit.Lost || exit.Status.Signal() != unix.SIGKILL {
+			t.Errorf("namespaces %v: %+v, %v", tier, exit, err)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("namespaces %v: took %v", tier, d)
+		}
+		if err := p.Kill(); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("Kill after Wait: %v", err)
+		}
+	}
+}
+
+func TestHelperLost(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sleep", Dir: f.ws, Env: []string{},
+		Args: []string{"sleep", "30"}}, f.spec, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.helper.Kill()
+	if exit, err := p.Wait(); err != nil || !exit.Lost {
+		t.Errorf("%+v, %v, want lost", exit, err)
+	}
+}
+
+// TestKeptDescriptors passes files at chosen numbers, with gaps.
+func TestKeptDescriptors(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	a, err := os.Open(f.ws + "/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for _, tier := range []bool{true, false} {
+		r, w, _ := os.Pipe()
+		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: f.ws, Env: []string{}, Stdout: w,
+			Args: []string{"sh", "-c", "cat <&5; for i in 3 4 6 7 8 9; do eval \"true <&$i\" 2>/dev/null && echo open $i; done; :"}, ExtraFiles: []*os.File{nil, nil, a}}, f.spec, tier, nil)
+		w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 100)
+		n, _ := r.Read(b)
+		p.Wait()
+		r.Close()
+		if got := string(b[:n]); got != "file" {
+			t.Errorf("namespaces %v: %q, want file", tier, got)
+		}
+		a.Seek(0, 0)
+	}
+}
+
+// TestRefusals: what must stop a run does, with nothing run.
+func TestRefusals(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "touch ran"}, Dir: f.ws, Env: []string{}}
+	with := func(change func(*sandbox.Spec)) sandbox.Spec {
+		s := f.spec
+		s.Files = append([]sandbox.FileRule(nil), s.Files...)
+		change(&s)
+		return s
+	}
+	for name, spec := range map[string]sandbox.Spec{
+		"workspace /":      with(func(s *sandbox.Spec) { s.Workspace = "/" }),
+		"no workspace":     with(func(s *sandbox.Spec) { s.Workspace = "" }),
+		"nothing readable": with(func(s *sandbox.Spec) { s.Files = s.Files[1:] }),
+		"absent writable": with(func(s *sandbox.Spec) {
+			s.Files = append(s.Files, sandbox.FileRule{Path: f.home + "/absent", Access: sandbox.ReadWrite})
+		}),
+	} {
+		_, err := New().Start(context.Background(), cmd, spec)
+		var se *sandbox.SpecError
+		if !errors.As(err, &se) {
+			t.Errorf("%s: %v, want a SpecError", name, err)
+		}
+	}
+	// Landlock alone cannot hide what lies in a writable directory.
+	_, err := start(context.Background(), cmd, with(func(s *sandbox.Spec) {
+		s.Files = append(s.Files, sandbox.FileRule{Path: f.ws + "/.env", Sort: sandbox.Secret})
+	}), false, nil)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("secret in the workspace without a mount namespace: %v, want ErrUnsupported", err)
+	}
+	if _, err := os.Stat(f.ws + "/ran"); err == nil {
+		t.Error("the command ran")
+	}
+}
+
+// TestHideInWorkspace and more of the precedence, seen by a program.
+func TestPrecedence(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	f.spec.Workspace = f.home // everything of the person's is writable but the secrets
+	f.spec.Files = append(f.spec.Files,
+		sandbox.FileRule{Path: f.home, Access: sandbox.ReadWrite},
+		sandbox.FileRule{Path: f.ws + "/.env", Sort: sandbox.Secret},
+		sandbox.FileRule{Path: f.home + "/other", Access: sandbox.None},
+		sandbox.FileRule{Path: f.home + "/other/f", Access: sandbox.ReadOnly},
+	)
+	root := os.Geteuid() == 0
+	for _, c := range []struct {
+		probe []string
+		want  string
+	}{
+		{[]string{"write", f.home + "/new"}, ""},
+		{[]string{"content", f.home + "/.netrc", "secret"}, "EACCES"},
+		{[]string{"content", f.ws + "/.env", "A=1"}, "EACCES"},
+		{[]string{"rename", f.home + "/.netrc", f.home + "/n"}, "EBUSY"},
+		{[]string{"content", f.home + "/other/f", "other"}, ""},
+		{[]string{"append", f.home + "/other/f"}, "EROFS"},
+		{[]string{"write", f.home + "/other/g"}, "EROFS"},
+	} {
+		want := c.want
+		if root && c.probe[0] == "content" && want == "EACCES" {
+			want = `content ""`
+		}
+		if got := f.in(t, true, c.probe...); got != want {
+			t.Errorf("%v: %q, want %q", c.probe, got, want)
+		}
+	}
+}
+
+// TestSwappedProtectedName: a name in the workspace that is a symbolic link is
+// protected where it leads, and never leads a mount astray.
+func TestHostileWorkspace(t *testing.T) {
+	requireNamespaces(t)
+	for name, plant := range map[string]func(ws string){
+		"hooks is a link to a directory": func(ws string) { os.RemoveAll(ws + "/.git/hooks"); os.Symlink("../dir", ws+"/.git/hooks") },
+		"hooks is a link to /etc":        func(ws string) { os.RemoveAll(ws + "/.git/hooks"); os.Symlink("/etc", ws+"/.git/hooks") },
+		"hooks is a loop":                func(ws string) { os.RemoveAll(ws + "/.git/hooks"); os.Symlink("hooks", ws+"/.git/hooks") },
+		"config is a FIFO":               func(ws string) { os.Remove(ws + "/.git/config"); unix.Mkfifo(ws+"/.git/config", 0o600) },
+		"git is a file":                  func(ws string) { os.RemoveAll(ws + "/.git"); os.WriteFile(ws+"/.git", []byte("gitdir: /etc"), 0o600) },
+		"git is a link to /":             func(ws string) { os.RemoveAll(ws + "/.git"); os.Symlink("/", ws+"/.git") },
+	} {
+		f := newFixture(t)
+		plant(f.ws)
+		if got := f.in(t, true, "write", f.home+"/new"); got != "EROFS" {
+			t.Errorf("%s: writing outside gives %q", name, got)
+		}
+		if got := f.in(t, true, "write", f.ws+"/new"); got != "" {
+			t.Errorf("%s: writing inside gives %q", name, got)
+		}
+	}
+}
+
+func TestProcessCap(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	f.spec.Limits.PIDs = 40
+	if got := f.in(t, true, "forks", "60"); !strings.HasSuffix(got, "EAGAIN") && got != "EAGAIN" {
+		t.Errorf("60 forks under a cap of 40: %q, want EAGAIN", got)
+	}
+	f.spec.Limits.PIDs = 200
+	if got := f.in(t, true, "forks", "30"); got != "" {
+		t.Errorf("30 forks under a cap of 200: %q", got)
+	}
+}
+
+// TestNothingLeft looks at the host after runs that ended in every way.
+func TestNothingLeft(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	before := traces(t)
+	for _, tier := range []bool{true, false} {
+		f.in(t, tier, "nothing")
+		start(context.Background(), &exec.Cmd{Path: "/absent", Args: []string{"x"}, Dir: f.ws, Env: []string{}}, f.spec, tier, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		start(ctx, &exec.Cmd{Path: "/bin/true", Args: []string{"x"}, Dir: f.ws, Env: []string{}}, f.spec, tier, nil)
+	}
+	if after := traces(t); after != before {
+		t.Errorf("left behind:\nbefore %s\nafter  %s", before, after)
+	}
+}
+
+// traces counts our children, mounts, open descriptors, temporary directories.
+func traces(t *testing.T) string {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds, _ := os.ReadDir("/proc/self/fd")
+	tmp, _ := filepath.Glob(os.TempDir() + "/sandbox-exec-*")
+	kids, _ := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	cg, _ := filepath.Glob("/sys/fs/cgroup/*/sandbox-exec*")
+	return strings.Join([]string{strconv.Itoa(strings.Count(string(mounts), "\n")), strconv.Itoa(len(fds)),
+		strings.Join(tmp, ","), string(kids), strings.Join(cg, ",")}, " ")
+}

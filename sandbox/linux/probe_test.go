@@ -1,0 +1,119 @@
+//go:build linux
+
+package linux
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// probes really do what a confined program may or may not do.
+var probes = map[string]func(args []string) error{
+	"read": func(a []string) error { _, err := os.ReadFile(a[0]); return err },
+	"list": func(a []string) error { _, err := os.ReadDir(a[0]); return err },
+	"content": func(a []string) error {
+		b, err := os.ReadFile(a[0])
+		if err == nil && string(b) != a[1] {
+			err = fmt.Errorf("content %q", b)
+		}
+		return err
+	},
+	"write":    func(a []string) error { return os.WriteFile(a[0], []byte("probe"), 0o600) },
+	"append":   func(a []string) error { f, err := os.OpenFile(a[0], os.O_APPEND|os.O_WRONLY, 0); f.Close(); return err },
+	"truncate": func(a []string) error { return os.Truncate(a[0], 0) },
+	"mkdir":    func(a []string) error { return os.Mkdir(a[0], 0o700) },
+	"remove":   func(a []string) error { return os.Remove(a[0]) },
+	"rename":   func(a []string) error { return os.Rename(a[0], a[1]) },
+	"link":     func(a []string) error { return os.Link(a[0], a[1]) },
+	"chmod":    func(a []string) error { return os.Chmod(a[0], 0o600) },
+	"utimes":   func(a []string) error { return os.Chtimes(a[0], time.Now(), time.Now()) },
+	"fifo":     func(a []string) error { return unix.Mkfifo(a[0], 0o600) },
+	"mknod":    func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) },
+	"mount":    func(a []string) error { return unix.Mount("tmpfs", a[0], "tmpfs", 0, "") },
+	"umount":   func(a []string) error { return unix.Unmount(a[0], unix.MNT_DETACH) },
+	"userns":   func([]string) error { return unix.Unshare(unix.CLONE_NEWUSER) },
+	"dial": func(a []string) error {
+		c, err := net.DialTimeout(a[0], a[1], 2*time.Second)
+		if err == nil {
+			_, err = c.Write([]byte("x"))
+			if err == nil && a[0] == "udp" {
+				time.Sleep(50 * time.Millisecond)
+				_, err = c.Write([]byte("x")) // an ICMP refusal shows at the second write
+			}
+			c.Close()
+		}
+		return err
+	},
+	"serve": func([]string) error {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				c.Write([]byte("pong"))
+				c.Close()
+			}
+		}()
+		c, err := net.DialTimeout("tcp", l.Addr().String(), 2*time.Second)
+		if err != nil {
+			return err
+		}
+		b := make([]byte, 4)
+		if _, err := c.Read(b); err != nil || string(b) != "pong" {
+			return fmt.Errorf("%q, %v", b, err)
+		}
+		return nil
+	},
+	"kill": func(a []string) error {
+		pid, _ := strconv.Atoi(a[0])
+		return syscall.Kill(pid, 0)
+	},
+	"environ": func(a []string) error { _, err := os.ReadFile("/proc/" + a[0] + "/environ"); return err },
+	"fds": func([]string) error {
+		// The Go runtime keeps its own cgroup's files open.
+		for fd := 3; fd < 400; fd++ {
+			if p, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil && p[0] == '/' && !strings.HasPrefix(p, "/sys/fs/cgroup/") && !strings.HasPrefix(p, "/proc/") {
+				return fmt.Errorf("descriptor %d is %s", fd, p)
+			}
+		}
+		return nil
+	},
+	"caps": func([]string) error {
+		b, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			return err
+		}
+		fmt.Print(string(b))
+		return nil
+	},
+	"forks": func(a []string) error {
+		// At most so many: the parent has a cap, and each child ends by itself.
+		n, _ := strconv.Atoi(a[0])
+		for i := range n {
+			_, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "1"}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
+			if err != nil {
+				return fmt.Errorf("after %d: %w", i, err)
+			}
+		}
+		return nil
+	},
+	"memory": func(a []string) error {
+		n, _ := strconv.Atoi(a[0])
+		b := make([]byte, n)
+		for i := 0; i < n; i += 4096 {
+			b[i] = 1
+		}
+		return nil
+	},
+	"nothing": func([]string) error { return nil },
+	"fail":    func([]string) error { return errors.New("failed") },
+}

@@ -46,10 +46,12 @@ type fakeProcess struct {
 	start time.Time
 }
 
-func (p *fakeProcess) Report() sandbox.Report             { return sandbox.Report{Tier: "fake"} }
-func (p *fakeProcess) Signal(sig syscall.Signal) error    { return p.run.Process.Signal(sig) }
-func (p *fakeProcess) SignalAll(sig syscall.Signal) error { return syscall.Kill(-p.run.Process.Pid, sig) }
-func (p *fakeProcess) Kill() error                        { return p.SignalAll(syscall.SIGKILL) }
+func (p *fakeProcess) Report() sandbox.Report          { return sandbox.Report{Tier: "fake"} }
+func (p *fakeProcess) Signal(sig syscall.Signal) error { return p.run.Process.Signal(sig) }
+func (p *fakeProcess) SignalAll(sig syscall.Signal) error {
+	return syscall.Kill(-p.run.Process.Pid, sig)
+}
+func (p *fakeProcess) Kill() error { return p.SignalAll(syscall.SIGKILL) }
 
 func (p *fakeProcess) Wait() (sandbox.Exit, error) {
 	p.run.Wait()
@@ -65,4 +67,3 @@ func (p *fakeProcess) Wait() (sandbox.Exit, error) {
 	}
 	return exit, nil
 }
-

@@ -127,7 +127,7 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 		proc:    proc,
 		streams: streams,
 		guards:  guards,
-		result:  Result{Decision: k.decision, Sandbox: proc.Report(), Notices: k.notices},
+		result:  Result{Decision: k.decision, Notices: k.notices},
 		done:    make(chan struct{}),
 	}
 	go task.watch(ctx, k.Timeout, k.Grace)

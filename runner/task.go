@@ -77,7 +77,7 @@ func (t *Task) Signal(sig syscall.Signal) error {
 }
 
 // Sandbox says what is enforced.
-func (t *Task) Sandbox() sandbox.Report { return t.result.Sandbox }
+func (t *Task) Sandbox() sandbox.Report { return t.proc.Report() }
 
 // Wait returns when the command has ended and all its output is delivered. It
 // may be called several times.

@@ -12,6 +12,7 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 )
 
 func (e *env) run(c *cli.Context) error {
@@ -73,6 +74,9 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	}
 	result := task.Wait()
 	r.set(result)
+	if f.Bool("v") {
+		lines(e.stderr, summary(result))
+	}
 	if !quiet {
 		lines(e.stderr, epilogue(result)...)
 	}
@@ -114,6 +118,25 @@ func epilogue(r runner.Result) []string {
 		out = append(out, "notice: "+policy.Escape(n.Text))
 	}
 	return out
+}
+
+// summary is what -v tells of a run.
+func summary(r runner.Result) string {
+	how := string(r.Cause)
+	switch {
+	case r.Signal != 0:
+		how += " (" + unix.SignalName(r.Signal) + ")"
+	case r.ExitCode >= 0:
+		how += fmt.Sprintf(" (%d)", r.ExitCode)
+	}
+	var held []string
+	for _, layer := range r.Sandbox.Layers {
+		if layer.State == sandbox.Enforced {
+			held = append(held, layer.Name)
+		}
+	}
+	return fmt.Sprintf("%s after %.2f s, %.2f s of processor time, memory %d MiB; decision: %s; enforced: %s",
+		how, r.Usage.Wall.Seconds(), r.Usage.CPU.Seconds(), r.Usage.MemoryPeak>>20, r.Decision.Verdict, strings.Join(held, ", "))
 }
 
 func bytes(n int64) string {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"sandbox-exec": main,
+		"argv":         argv,
+	})
+}
+
+// argv prints its arguments, each as Go would quote it.
+func argv() {
+	for _, arg := range os.Args[1:] {
+		fmt.Printf("%q\n", arg)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("LANG", "C")
+			e.Cd = filepath.Join(e.WorkDir, "home", "ws")
+			return os.MkdirAll(e.Cd, 0o755)
+		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "root":
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"mkfifo": mkfifo,
+		},
+	})
+}
+
+// exits STATUS COMMAND... runs a command that must end with this exit status,
+// or by this signal. What it writes is there for stdout and stderr.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS COMMAND [ARG...]")
+	}
+	got := "0"
+	err := ts.Exec(args[1], args[2:]...)
+	var failed *exec.ExitError
+	switch {
+	case errors.As(err, &failed):
+		status := failed.Sys().(syscall.WaitStatus)
+		got = strconv.Itoa(status.ExitStatus())
+		if status.Signaled() {
+			got = unix.SignalName(status.Signal())
+		}
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != args[0] {
+		ts.Fatalf("%s ended with %s, want %s", args[1], got, args[0])
+	}
+}
+
+func mkfifo(ts *testscript.TestScript, neg bool, args []string) {
+	for _, path := range args {
+		ts.Check(syscall.Mkfifo(ts.MkAbs(path), 0o600))
+	}
+}

@@ -1,0 +1,2 @@
+// Package examples holds programs that embed the runner.
+package examples

@@ -190,6 +190,9 @@ type process struct {
 	done bool
 }
 
+// makeCgroup is replaced by tests of machines without cgroups.
+var makeCgroup = newCgroup
+
 // start tries one tier.
 func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces bool, why *noNamespaces) (_ *process, err error) {
 	p := &process{limits: spec.Limits, start: time.Now()}
@@ -221,7 +224,7 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces boo
 		}
 	}()
 	noCgroup := ""
-	p.cgroup, err = newCgroup(spec.Limits)
+	p.cgroup, err = makeCgroup(spec.Limits)
 	switch {
 	case err == nil:
 		if cgroupFiles, err = p.cgroup.procsFiles(); err != nil {
@@ -433,6 +436,7 @@ func (p *process) Wait() (sandbox.Exit, error) {
 	pkt, err := p.receive()
 	if err == nil && pkt.Kind == helper.Exited {
 		exit.Status = syscall.WaitStatus(pkt.A)
+		exit.OOM, exit.PIDsMax = pkt.B == helper.OverMemory, pkt.B == helper.OverTasks
 	} else {
 		exit.Lost = true
 	}

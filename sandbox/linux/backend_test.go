@@ -455,3 +455,29 @@ func traces(t *testing.T) string {
 	return strings.Join([]string{strconv.Itoa(strings.Count(string(mounts), "\n")), strconv.Itoa(len(fds)),
 		strings.Join(tmp, ","), string(kids), strings.Join(cg, ",")}, " ")
 }
+
+// TestWatch: without a cgroup the helper holds the caps.
+func TestWatch(t *testing.T) {
+	requireNamespaces(t)
+	defer func(f func(sandbox.Limits) (*cgroup, error)) { makeCgroup = f }(makeCgroup)
+	makeCgroup = func(sandbox.Limits) (*cgroup, error) { return nil, errNoCgroup }
+	for _, tier := range []bool{true, false} {
+		f := newFixture(t)
+		f.spec.Limits = sandbox.Limits{Memory: 64 << 20, PIDs: 100}
+		run := func(probe ...string) sandbox.Exit {
+			_, exit := f.exec(t, tier, []string{probeEnv + "=" + strings.Join(probe, "\x01")}, filepath.Join(probeDir(), "probe"))
+			return exit
+		}
+		if exit := run("memory", strconv.Itoa(32<<20), "400"); exit.OOM || exit.Status != 0 {
+			t.Errorf("namespaces %v: 32 MiB under a cap of 64: %+v", tier, exit)
+		}
+		if exit := run("memory", strconv.Itoa(128<<20), "3000"); !exit.OOM || exit.Status.Signal() != unix.SIGKILL {
+			t.Errorf("namespaces %v: 128 MiB under a cap of 64: %+v", tier, exit)
+		}
+		if tier {
+			if exit := run("fill", "/tmp/fill", strconv.Itoa(128<<20), "3000"); !exit.OOM {
+				t.Errorf("128 MiB in /tmp under a cap of 64: %+v", exit)
+			}
+		}
+	}
+}

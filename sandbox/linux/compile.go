@@ -37,6 +37,9 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 		return nil, err
 	}
 	s := &setup{pidns: h.namespaces}
+	if h.cgroupFDs == 0 {
+		s.memory, s.tasks = uint64(max(spec.Limits.Memory, 0)), uint64(max(spec.Limits.PIDs, 0))
+	}
 	in := &builder{set: s, steps: &s.init}
 	grants := h.grants
 	if h.namespaces {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,14 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// linger waits for the milliseconds that may be in a.
+func linger(a []string) {
+	if len(a) > 0 {
+		ms, _ := strconv.Atoi(a[0])
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+	}
+}
 
 // probes really do what a confined program may or may not do.
 var probes = map[string]func(args []string) error{
@@ -112,7 +121,16 @@ var probes = map[string]func(args []string) error{
 		for i := 0; i < n; i += 4096 {
 			b[i] = 1
 		}
+		linger(a[1:])
+		b[0] = 2
 		return nil
+	},
+	"fill": func(a []string) error {
+		n, _ := strconv.Atoi(a[1])
+		err := os.WriteFile(a[0], make([]byte, n), 0o600)
+		debug.FreeOSMemory()
+		linger(a[2:])
+		return err
 	},
 	"nothing": func([]string) error { return nil },
 	"fail":    func([]string) error { return errors.New("failed") },

@@ -42,9 +42,9 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 	if cg != nil {
 		r.Layers = append(r.Layers, cg.layer())
 	} else {
-		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerCgroup, State: sandbox.Missing, Why: noCgroup,
-			Detail: "resource limits a process",
-			Lost:   "memory is not capped for the tree as a whole, processes only by the user's own limit; no peak and no OOM report",
+		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerCgroup, State: sandbox.Weaker, Why: noCgroup,
+			Detail: "memory and processes watched ten times a second",
+			Lost:   "what a tree uses up between two looks is used up; no peak and no processor cap",
 			Fix:    "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes)"})
 	}
 	priv := "no capabilities, no new privileges"

@@ -17,6 +17,8 @@ import (
 // then those of its forked child, which becomes the program.
 type setup struct {
 	pidns        bool
+	memory       uint64 // bytes that the helper watches for, where no cgroup caps them
+	tasks        uint64
 	init, target []step
 	data         []byte // strings, structures and cells that the steps use
 }
@@ -135,6 +137,7 @@ func (s *setup) encode() []byte {
 	*h = helper.Header{
 		Magic: helper.Magic, Size: uint64(len(out)), Steps: stepsAt,
 		Init: uint64(len(s.init)), Target: uint64(len(s.target)),
+		Memory: s.memory, Tasks: s.tasks,
 	}
 	if s.pidns {
 		h.PIDNS = 1
@@ -200,6 +203,9 @@ func (s *setup) String() string {
 	}
 	w.WriteString("helper:\n")
 	list(s.init)
+	if s.memory != 0 || s.tasks != 0 {
+		fmt.Fprintf(&w, "  [watch]\n    end the tree above %d bytes of memory or %d processes and threads  # 0 = not watched\n", s.memory, s.tasks)
+	}
 	w.WriteString("program:\n")
 	list(s.target)
 	return w.String()

@@ -27,6 +27,8 @@ type Header struct {
 	Init   uint64 // number of steps that the helper runs
 	Target uint64 // number of steps, after those, that the forked child runs
 	PIDNS  uint64 // 1: the helper is PID 1 of a namespace of its own
+	Memory uint64 // bytes that the tree may use, watched by the helper; 0 = not watched
+	Tasks  uint64 // processes and threads, likewise
 	Failed uint64 // 1 + index of the step that failed
 	Errno  uint64 // and its error, or 0 for a step that had to fail and did not
 }
@@ -53,6 +55,12 @@ type Packet struct {
 const (
 	Failed  = 1 // to the parent: step A failed with error B; nothing was run
 	Running = 2 // to the parent: every restriction holds, the program runs
-	Exited  = 3 // to the parent: the program's wait status is A
+	Exited  = 3 // to the parent: the program's wait status is A; B = 0 or what the watch ended it for
 	Signal  = 4 // to the helper: send signal A to the program; B = 1: to the whole tree
+)
+
+// Why the watch ended the tree.
+const (
+	OverMemory = 1
+	OverTasks  = 2
 )

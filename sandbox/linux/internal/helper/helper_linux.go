@@ -69,11 +69,14 @@ func main(h *Header) {
 	}
 	send(Packet{Kind: Running})
 	go obey(h, pid)
+	if h.Memory != 0 || h.Tasks != 0 {
+		go watch(h)
+	}
 	status := reap(pid)
 	if h.PIDNS == 0 {
 		sweep()
 	}
-	send(Packet{Kind: Exited, A: uint32(status)})
+	send(Packet{Kind: Exited, A: uint32(status), B: overused.Load()})
 	// In a PID namespace the kernel kills what is left when PID 1 ends.
 	exit(0)
 }
@@ -183,11 +186,17 @@ func obey(h *Header, pid int) {
 		switch {
 		case p.B == 0:
 			syscall.Kill(pid, syscall.Signal(p.A))
-		case h.PIDNS != 0:
-			syscall.Kill(-1, syscall.Signal(p.A))
 		default:
-			signalTree(syscall.Signal(p.A))
+			signalAll(h, syscall.Signal(p.A))
 		}
+	}
+}
+
+func signalAll(h *Header, sig syscall.Signal) {
+	if h.PIDNS != 0 {
+		syscall.Kill(-1, sig)
+	} else {
+		signalTree(sig)
 	}
 }
 

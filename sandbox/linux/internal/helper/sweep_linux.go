@@ -25,20 +25,29 @@ func sweep() {
 
 // signalTree signals every descendant and says how many it found.
 func signalTree(sig syscall.Signal) int {
+	n := 0
+	for _, pid := range descendants() {
+		if syscall.Kill(pid, sig) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// descendants lists the live processes below the helper.
+func descendants() []int {
 	parents := processes()
 	self := syscall.Getpid()
-	n := 0
+	var out []int
 	for pid := range parents {
 		for p, depth := pid, 0; p > 1 && depth < 4096; p, depth = parents[p], depth+1 {
 			if parents[p] == self {
-				if syscall.Kill(pid, sig) == nil {
-					n++
-				}
+				out = append(out, pid)
 				break
 			}
 		}
 	}
-	return n
+	return out
 }
 
 // processes maps every live process to its parent.
@@ -68,13 +77,8 @@ func processes() map[int]int {
 
 // parent reads the parent of a process from /proc/PID/stat (proc_pid_stat(5)).
 func parent(pid string) (ppid int, live bool) {
-	fd, err := syscall.Open("/proc/"+pid+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, false
-	}
-	defer syscall.Close(fd)
-	var b [512]byte
-	n, _ := syscall.Read(fd, b[:])
+	b := read("/proc/" + pid + "/stat")
+	n := len(b)
 	// The name stands in parentheses and may hold any byte: look from the end.
 	i := n - 1
 	for i >= 0 && b[i] != ')' {
@@ -88,6 +92,18 @@ func parent(pid string) (ppid int, live bool) {
 		end++
 	}
 	return number(string(b[i+4 : end])), true
+}
+
+// read returns the first 4 KiB of a file.
+func read(path string) []byte {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd)
+	b := make([]byte, 4096)
+	n, _ := syscall.Read(fd, b)
+	return b[:max(n, 0)]
 }
 
 func number(s string) int {

@@ -161,13 +161,16 @@ func parentGroups(want []string) ([]parent, error) {
 	if !ok {
 		return append(parents, parent{controllers: rest, err: fmt.Errorf("%w: find the mount of cgroup2: %w", errNoCgroup, noController)}), nil
 	}
-	unifiedParents, err := unifiedParent(dir, rest)
-	return append(parents, unifiedParents...), err
+	more, err := unifiedParent(dir, rest)
+	return append(parents, more...), err
 }
 
 // groupDir finds the directory of a group: path is relative to the root of the
 // hierarchy, while a mount may show a part of the hierarchy only.
 func groupDir(mountinfo []byte, fstype, controller, path string) (string, bool) {
+	if strings.HasPrefix(path+"/", "/../") { // outside of our cgroup namespace
+		return "", false
+	}
 	lines := bufio.NewScanner(bytes.NewReader(mountinfo))
 	for lines.Scan() {
 		// 35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory

@@ -76,32 +76,3 @@ type ToolCall struct {
 	Grace      time.Duration // between TERM and KILL; 0 = none
 	Output     int64         // bytes of output that end the command; 0 = no limit
 }
-
-// Place is where a command runs. All paths are absolute, clean and resolved.
-type Place struct {
-	OS        string // as runtime.GOOS; "" = this one
-	Workspace string
-	Home      string
-	Cwd       string // "" = Workspace
-	UID       int
-	// MoreHomes are other homes whose secrets are hidden too: the user
-	// database's, where HOME names another, and those of other users that the
-	// caller can read (it is root).
-	MoreHomes []string
-	// RuntimeDir is XDG_RUNTIME_DIR; "" = /run/user/UID on Linux.
-	RuntimeDir string
-	// GitDirs are the git directories that belong to the workspace: its .git,
-	// where that is a directory or absent, or, where it is a file, the
-	// repository's common directory and the worktree's own. Empty means the
-	// workspace's .git.
-	GitDirs []string
-	// Environ is the caller's environment. It tells where secrets and sockets
-	// were moved to.
-	Environ []string
-	Memory  int64 // bytes of memory that the machine has; 0 = ask the system
-
-	StateDir  string // our own state: grants, quarantine, spilled output
-	ConfigDir string // our own configuration
-	CacheDir  string // this workspace's private cache; "" = a folder in the temporary directory
-	TmpDir    string // this workspace's session /tmp
-}

@@ -1,0 +1,60 @@
+package profiles
+
+// The rows of the data files. The tables are generated from them, because every
+// start needs them and decoding TOML would cost more than the sandbox itself; a
+// test keeps both alike.
+//
+//go:generate go test -run ^TestTables$ . -update
+
+type secretRow struct {
+	Path   string `toml:"path"`
+	Env    string `toml:"env"`
+	OS     string `toml:"os"`
+	Reason string `toml:"reason"`
+	Source string `toml:"source"`
+}
+
+type protectedRow struct {
+	Name   string `toml:"name"`
+	In     string `toml:"in"` // "git", or "" for the tree
+	Guard  string `toml:"guard"`
+	Reason string `toml:"reason"`
+	Source string `toml:"source"`
+}
+
+type passRow struct {
+	Name   string `toml:"name"`
+	Reason string `toml:"reason"`
+}
+
+type patternRow struct {
+	Pattern string `toml:"pattern"`
+	Reason  string `toml:"reason"`
+}
+
+type valueRow struct {
+	Name   string `toml:"name"`
+	Value  string `toml:"value"`
+	Reason string `toml:"reason"`
+}
+
+type cacheRow struct {
+	Tool   string `toml:"tool"`
+	Name   string `toml:"name"`
+	Value  string `toml:"value"`
+	Reason string `toml:"reason"`
+	Source string `toml:"source"`
+}
+
+type socketRow struct {
+	Path   string `toml:"path"`
+	Env    string `toml:"env"`
+	OS     string `toml:"os"`
+	Reason string `toml:"reason"`
+	Source string `toml:"source"`
+}
+
+type disposableRow struct {
+	Name   string `toml:"name"`
+	Reason string `toml:"reason"`
+}

@@ -1,0 +1,490 @@
+package profiles
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// Error is a profile that cannot be used. Nothing of it was taken.
+type Error struct {
+	File   string
+	Line   int    // from 1; 0 = the file as a whole
+	Column int    // from 1, in bytes
+	Text   string // the line
+	Err    error
+	Hint   string // what to do, or ""
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d:%d: %v", e.File, e.Line, e.Column, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// profileFile is a profile as it is written; Profile documents the fields. A
+// key that is left out is the zero value of its field, save for [limits], where
+// it is the default.
+type profileFile struct {
+	Description  string      `toml:"description"`
+	Mode         string      `toml:"mode"`
+	Ask          string      `toml:"ask"`
+	Stdin        string      `toml:"stdin"`
+	Network      string      `toml:"network"`
+	Require      []string    `toml:"require"`
+	AllowMissing []string    `toml:"allow-missing"`
+	Files        files       `toml:"files"`
+	Limits       limits      `toml:"limits"`
+	Environment  environment `toml:"environment"`
+	ToolCall     toolCall    `toml:"tool-call"`
+	Rules        []rule      `toml:"rule"`
+}
+
+type files struct {
+	Workspace  string   `toml:"workspace"` // "none", "read-only", "read-write"
+	Tmp        string   `toml:"tmp"`
+	Read       []string `toml:"read"`
+	Write      []string `toml:"write"`
+	Hide       []string `toml:"hide"`
+	HideExcept []string `toml:"hide-except"`
+	Unprotect  []string `toml:"unprotect"`
+	Sockets    []string `toml:"sockets"`
+}
+
+type limits struct {
+	Memory    string  `toml:"memory"` // "4GiB", "50%" of the machine's, "unlimited"
+	PIDs      int64   `toml:"pids"`   // -1 = unlimited, as in the others
+	CPUs      float64 `toml:"cpus"`
+	OpenFiles int64   `toml:"open-files"`
+	FileSize  string  `toml:"file-size"`
+}
+
+type environment struct {
+	Pass []string          `toml:"pass"`
+	Set  map[string]string `toml:"set"`
+}
+
+type toolCall struct {
+	Timeout    string `toml:"timeout"` // "90s", "5m"
+	MaxTimeout string `toml:"max-timeout"`
+	Grace      string `toml:"grace"`
+	Output     string `toml:"output"` // "10MiB", "unlimited"
+}
+
+type rule struct {
+	Action   string   `toml:"action"`
+	Verdict  string   `toml:"verdict"`
+	Pattern  string   `toml:"pattern"`
+	Reason   string   `toml:"reason"`
+	Match    []string `toml:"match"`
+	NotMatch []string `toml:"not-match"`
+}
+
+// What a profile gets that does not say.
+const (
+	defaultMemoryShare = 0.5
+	defaultPIDs        = 1024
+	defaultOpenFiles   = 4096
+)
+
+// Least limits under which a shell and a program still start.
+const (
+	leastMemory    = 4 << 20
+	leastPIDs      = 2
+	leastOpenFiles = 16
+)
+
+// Parse decodes a profile. The name stands in messages and becomes the
+// profile's name, without folder and ".toml".
+func Parse(name string, data []byte) (*Profile, error) {
+	doc := document{file: name, data: data}
+	var in profileFile
+	if err := doc.decode(&in); err != nil {
+		return nil, err
+	}
+	p := &Profile{
+		Name:         strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".toml"),
+		File:         name,
+		Description:  in.Description,
+		Ask:          in.Ask,
+		Tmp:          in.Files.Tmp,
+		Require:      in.Require,
+		AllowMissing: in.AllowMissing,
+		Read:         in.Files.Read,
+		Write:        in.Files.Write,
+		Hide:         in.Files.Hide,
+		HideExcept:   in.Files.HideExcept,
+		Unprotect:    in.Files.Unprotect,
+		Sockets:      in.Files.Sockets,
+		Pass:         in.Environment.Pass,
+		Set:          in.Environment.Set,
+		Stdin:        in.Stdin,
+	}
+
+	check := checker{doc: &doc}
+	if in.Mode != "" {
+		var err error
+		p.Mode, err = policy.ParseMode(in.Mode)
+		check.that(err, "mode")
+	}
+	p.Workspace = sandbox.Access(check.choice(in.Files.Workspace, []string{"none", "read-only", "read-write"}, "files", "workspace"))
+	p.Network = sandbox.Network(check.choice(in.Network, []string{"off", "host"}, "network"))
+	check.choice(in.Ask, []string{"deny", "prompt", "allow"}, "ask")
+	check.choice(in.Stdin, []string{"null", "inherit"}, "stdin")
+	check.choice(in.Files.Tmp, []string{"private", "session"}, "files", "tmp")
+	check.each(in.Require, layer, "require")
+	check.each(in.AllowMissing, layer, "allow-missing")
+	check.each(in.Files.Read, rooted, "files", "read")
+	check.each(in.Files.Write, rooted, "files", "write")
+	check.each(in.Files.Hide, rootedOrName, "files", "hide")
+	check.each(in.Files.HideExcept, rootedOrName, "files", "hide-except")
+	check.each(in.Files.Unprotect, protectedName, "files", "unprotect")
+	check.each(in.Files.Sockets, rooted, "files", "sockets")
+	check.each(in.Environment.Pass, variablePattern, "environment", "pass")
+	for name := range in.Environment.Set {
+		check.that(variableName(name), "environment", "set", name)
+	}
+
+	p.Limits.Memory, p.MemoryShare = check.memory(in.Limits.Memory, "limits", "memory")
+	p.Limits.PIDs = check.count(in.Limits.PIDs, defaultPIDs, leastPIDs, "limits", "pids")
+	p.Limits.OpenFiles = check.count(in.Limits.OpenFiles, defaultOpenFiles, leastOpenFiles, "limits", "open-files")
+	p.Limits.CPUs = check.cpus(in.Limits.CPUs, "limits", "cpus")
+	p.Limits.FileSize = check.size(in.Limits.FileSize, "limits", "file-size")
+
+	p.ToolCall = ToolCall{
+		Timeout:    check.duration(in.ToolCall.Timeout, "tool-call", "timeout"),
+		MaxTimeout: check.duration(in.ToolCall.MaxTimeout, "tool-call", "max-timeout"),
+		Grace:      check.duration(in.ToolCall.Grace, "tool-call", "grace"),
+		Output:     max(0, check.size(in.ToolCall.Output, "tool-call", "output")),
+	}
+	if p.ToolCall.Timeout > p.ToolCall.MaxTimeout && p.ToolCall.MaxTimeout != 0 {
+		check.that(fmt.Errorf("above max-timeout, %v", p.ToolCall.MaxTimeout), "tool-call", "timeout")
+	}
+
+	for i, r := range in.Rules {
+		p.Rules = append(p.Rules, check.rule(r, i))
+	}
+	if check.err != nil {
+		return nil, check.err
+	}
+	return p, nil
+}
+
+// checker keeps the first thing that is wrong with a document.
+type checker struct {
+	doc *document
+	err error
+}
+
+// that records err, if it is one and the first, at the key.
+func (c *checker) that(err error, key ...string) {
+	if err != nil && c.err == nil {
+		c.err = c.doc.wrong(err, key...)
+	}
+}
+
+// choice returns the index of value in options; "" is the first.
+func (c *checker) choice(value string, options []string, key ...string) int {
+	i := slices.Index(options, value)
+	if i < 0 && value != "" {
+		c.that(fmt.Errorf("unknown value %q: want one of %q", value, options), key...)
+	}
+	return max(i, 0)
+}
+
+func (c *checker) each(values []string, valid func(string) error, key ...string) {
+	for _, v := range values {
+		c.that(valid(v), key...)
+	}
+}
+
+func (c *checker) memory(text string, key ...string) (bytes int64, share float64) {
+	if text == "" {
+		return 0, defaultMemoryShare
+	}
+	if percent, ok := strings.CutSuffix(text, "%"); ok {
+		n, err := strconv.ParseFloat(percent, 64)
+		if err != nil || !(n > 0 && n <= 100) {
+			c.that(fmt.Errorf("%q is no part of the memory: want more than 0%% and at most 100%%", text), key...)
+		}
+		return 0, n / 100
+	}
+	bytes = c.size(text, key...)
+	if bytes != sandbox.Unlimited && bytes < leastMemory {
+		c.that(fmt.Errorf("%q is too little memory for any program: want at least %d MiB", text, leastMemory>>20), key...)
+	}
+	return bytes, 0
+}
+
+// size reads "512MiB"; 0 if there is no text.
+func (c *checker) size(text string, key ...string) int64 {
+	switch text {
+	case "":
+		return 0
+	case "unlimited":
+		return sandbox.Unlimited
+	}
+	number, shift := text, 0
+	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			number, shift = n, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64>>shift {
+		c.that(fmt.Errorf(`%q is no size: want a number above zero with KiB, MiB, GiB or TiB, such as "512MiB", or "unlimited"`, text), key...)
+		return 0
+	}
+	return n << shift
+}
+
+func (c *checker) count(n, ifZero, least int64, key ...string) int64 {
+	switch {
+	case n == 0:
+		return ifZero
+	case n != sandbox.Unlimited && n < least:
+		c.that(fmt.Errorf("%d is too low for any program: want at least %d, or -1 for no limit", n, least), key...)
+	}
+	return n
+}
+
+func (c *checker) cpus(n float64, key ...string) float64 {
+	const least, most = 0.01, 1 << 16
+	if n != 0 && n != sandbox.Unlimited && !(n >= least && n <= most) {
+		c.that(fmt.Errorf("%v processors: want %v to %d, or -1 for no limit", n, least, most), key...)
+	}
+	return n
+}
+
+func (c *checker) duration(text string, key ...string) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		c.that(fmt.Errorf(`%q is no time: want one above zero with s, m or h, such as "90s"`, text), key...)
+	}
+	return d
+}
+
+func (c *checker) rule(in rule, index int) policy.Rule {
+	line, _ := c.doc.position("rule", strconv.Itoa(index))
+	out := policy.Rule{
+		Action:   policy.Action(in.Action),
+		Pattern:  in.Pattern,
+		Reason:   in.Reason,
+		Match:    in.Match,
+		NotMatch: in.NotMatch,
+		Source:   fmt.Sprintf("%s:%d", c.doc.file, line),
+	}
+	key := func(name string) []string { return []string{"rule", strconv.Itoa(index), name} }
+	c.that(out.Verdict.UnmarshalText([]byte(in.Verdict)), key("verdict")...)
+	if in.Pattern == "" {
+		c.that(errors.New("a rule without a pattern would hold for everything"), key("pattern")...)
+	}
+	if c.err == nil {
+		alone := policy.Policy{Rules: []policy.Rule{out}}
+		c.that(alone.Check(), key("pattern")...)
+	}
+	return out
+}
+
+func layer(name string) error {
+	known := []string{
+		sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerSeccomp, sandbox.LayerCgroup,
+		sandbox.LayerEnvironment, sandbox.LayerDescriptors, sandbox.LayerPrivileges, sandbox.LayerSeatbelt,
+	}
+	if !slices.Contains(known, name) {
+		return fmt.Errorf("unknown layer %q: want one of %q", name, known)
+	}
+	return nil
+}
+
+func rooted(name string) error {
+	rest, home := strings.CutPrefix(name, "~")
+	if home && rest == "" {
+		return nil
+	}
+	if !strings.HasPrefix(rest, "/") || path.Clean(rest) != rest || strings.ContainsRune(name, 0) {
+		return fmt.Errorf(`%q: want an absolute path or "~/…", without ".", ".." and a slash at the end`, name)
+	}
+	return nil
+}
+
+func rootedOrName(name string) error {
+	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") {
+		return rooted(name)
+	}
+	if _, err := path.Match(name, ""); err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return fmt.Errorf(`%q: want a name in the workspace, a pattern for such names, an absolute path or "~/…"`, name)
+	}
+	return nil
+}
+
+func protectedName(name string) error {
+	for _, row := range protectedRows {
+		if name == row.Name && row.In == "" || name == ".git/"+row.Name && row.In == "git" {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no protected name", name)
+}
+
+func variablePattern(name string) error {
+	return variableName(strings.TrimSuffix(name, "*"))
+}
+
+func variableName(name string) error {
+	if name == "" || strings.ContainsAny(name, "=*\x00") {
+		return fmt.Errorf("%q is no name of a variable", name)
+	}
+	return nil
+}
+
+// document is a TOML file that knows where its keys stand.
+type document struct {
+	file string
+	data []byte
+}
+
+// decode fills out and refuses what out has no field for.
+func (d *document) decode(out any) error {
+	err := toml.NewDecoder(bytes.NewReader(d.data)).DisallowUnknownFields().Decode(out)
+	if err == nil {
+		return nil
+	}
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) {
+		first := &unknown.Errors[0]
+		key := first.Key()
+		result := d.at(first.Position())
+		result.Err = fmt.Errorf("unknown key %q", strings.Join(key, "."))
+		result.Hint = "known here: " + strings.Join(knownKeys(reflect.TypeOf(out), key[:len(key)-1]), ", ")
+		return result
+	}
+	var bad *toml.DecodeError
+	if errors.As(err, &bad) {
+		result := d.at(bad.Position())
+		result.Err = errors.New(plainMessage(bad.Error()))
+		return result
+	}
+	return &Error{File: d.file, Err: err}
+}
+
+var typeMismatch = regexp.MustCompile(`cannot decode TOML (\S+) into .* of type (\S+)`)
+
+// plainMessage says in the words of a profile what go-toml says in Go's.
+func plainMessage(message string) string {
+	message = strings.TrimPrefix(message, "toml: ")
+	m := typeMismatch.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	want := map[string]string{
+		"string": "a string", "int64": "a whole number", "float64": "a number",
+		"[]string": "a list of strings", "map[string]string": "a table of strings", "[]profiles.rule": "[[rule]] tables",
+	}[m[2]]
+	if want == "" {
+		want = "a table"
+	}
+	return fmt.Sprintf("want %s, not %s", want, map[string]string{
+		"string": "a string", "integer": "a whole number", "float": "a fraction", "boolean": "true or false", "array": "a list", "table": "a table",
+	}[m[1]])
+}
+
+// knownKeys lists the keys that t has in the table at path.
+func knownKeys(t reflect.Type, table []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var keys []string
+	for f := range t.Fields() {
+		name := f.Tag.Get("toml")
+		if len(table) > 0 && name == table[0] {
+			return knownKeys(f.Type, table[1:])
+		}
+		keys = append(keys, name)
+	}
+	return keys
+}
+
+// wrong is err at the place of the key, or of the table that should hold it.
+func (d *document) wrong(err error, key ...string) *Error {
+	result := d.at(d.position(key...))
+	result.Err = err
+	return result
+}
+
+func (d *document) at(line, column int) *Error {
+	result := &Error{File: d.file, Line: line, Column: column}
+	if lines := strings.Split(string(d.data), "\n"); line >= 1 && line <= len(lines) {
+		result.Text = strings.TrimSuffix(lines[line-1], "\r")
+	}
+	return result
+}
+
+// position finds where a key stands, or else the nearest table around it. The
+// n-th table of an array is the part "n".
+func (d *document) position(key ...string) (line, column int) {
+	var (
+		parser unstable.Parser
+		table  []string
+		counts = map[string]int{}
+		best   = -1
+	)
+	parser.Reset(d.data)
+	for parser.NextExpression() {
+		e := parser.Expression()
+		if e.Kind == unstable.Comment {
+			continue
+		}
+		var parts []string
+		start := -1
+		for it := e.Key(); it.Next(); {
+			if start < 0 {
+				start = int(it.Node().Raw.Offset)
+			}
+			parts = append(parts, string(it.Node().Data))
+		}
+		full := parts
+		switch e.Kind {
+		case unstable.Table:
+			table = parts
+		case unstable.ArrayTable:
+			name := strings.Join(parts, ".")
+			full = append(parts, strconv.Itoa(counts[name]))
+			counts[name]++
+			table = full
+		default:
+			full = slices.Concat(table, parts)
+		}
+		if len(full) > best && len(full) <= len(key) && slices.Equal(full, key[:len(full)]) {
+			best = len(full)
+			before := d.data[:start]
+			line = bytes.Count(before, []byte("\n")) + 1
+			column = start - bytes.LastIndexByte(before, '\n')
+		}
+	}
+	return line, column
+}

@@ -287,6 +287,7 @@ func TestCgroupKill(t *testing.T) {
 	if len(pids) > 0 {
 		t.Errorf("still there: %v", pids)
 	}
+	inside(t, c, `true & wait`).Run() // is refused where kill set a cap of 0
 	if _, _, _, _, pidsMax := c.usage(); pidsMax {
 		t.Error("the cap is said to have refused a fork")
 	}

@@ -1,8 +1,8 @@
 package profiles
 
-// The rows of the data files. The tables are generated from them, because every
-// start needs them and decoding TOML would cost more than the sandbox itself; a
-// test keeps both alike.
+// The rows of the data files. The tables are generated from them, as are the
+// built-in profiles, because every start needs them and decoding TOML in a fresh
+// process costs more than the rest of this package; a test keeps both alike.
 //
 //go:generate go test -run ^TestTables$ . -update
 

@@ -2,13 +2,13 @@ package profiles
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"path"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -389,25 +389,22 @@ func (d *document) decode(out any) error {
 	return &Error{File: d.file, Err: err}
 }
 
-var typeMismatch = regexp.MustCompile(`cannot decode TOML (\S+) into .* of type (\S+)`)
-
-// plainMessage says in the words of a profile what go-toml says in Go's.
+// plainMessage says in the words of a profile what go-toml says in Go's:
+// "cannot decode TOML string into struct field profiles.limits.PIDs of type int64".
 func plainMessage(message string) string {
 	message = strings.TrimPrefix(message, "toml: ")
-	m := typeMismatch.FindStringSubmatch(message)
-	if m == nil {
+	rest, ok := strings.CutPrefix(message, "cannot decode TOML ")
+	if !ok {
 		return message
 	}
-	want := map[string]string{
-		"string": "a string", "int64": "a whole number", "float64": "a number",
-		"[]string": "a list of strings", "map[string]string": "a table of strings", "[]profiles.rule": "[[rule]] tables",
-	}[m[2]]
-	if want == "" {
-		want = "a table"
+	have, _, _ := strings.Cut(rest, " ")
+	_, want, _ := strings.Cut(rest, " of type ")
+	words := map[string]string{
+		"string": "a string", "integer": "a whole number", "float": "a fraction", "boolean": "true or false", "array": "a list",
+		"int64": "a whole number", "float64": "a number", "[]string": "a list of strings", "map[string]string": "a table of strings",
+		"[]profiles.rule": "[[rule]] tables",
 	}
-	return fmt.Sprintf("want %s, not %s", want, map[string]string{
-		"string": "a string", "integer": "a whole number", "float": "a fraction", "boolean": "true or false", "array": "a list", "table": "a table",
-	}[m[1]])
+	return fmt.Sprintf("want %s, not %s", cmp.Or(words[want], "a table"), cmp.Or(words[have], "a table"))
 }
 
 // knownKeys lists the keys that t has in the table at path.

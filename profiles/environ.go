@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -35,55 +36,68 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 	if cache == "" || p.Workspace != sandbox.ReadWrite {
 		cache = place.tmp() + "/cache"
 	}
-	expand := strings.NewReplacer("{cache}", cache, "{home}", strings.TrimSuffix(place.Home, "/"))
+	home := strings.TrimSuffix(place.Home, "/")
 	for _, row := range cacheRows {
+		v := values[row.Name]
 		// A cache in the workspace can be written to where it is.
-		if v := values[row.Name]; path.IsAbs(v) && sandbox.Covers(place.Workspace, path.Clean(v)) {
-			set[row.Name] = v
-		} else {
-			set[row.Name] = expand.Replace(row.Value)
+		if !path.IsAbs(v) || !sandbox.Covers(place.Workspace, path.Clean(v)) {
+			v = strings.ReplaceAll(strings.ReplaceAll(row.Value, "{cache}", cache), "{home}", home)
 		}
+		set[row.Name] = v
 	}
 	if _, ok := values["PATH"]; !ok {
 		set["PATH"] = defaultPath
 	}
 	maps.Copy(set, p.Set)
 
-	for name, value := range values {
-		if _, ok := set[name]; ok {
-			continue
-		}
-		if p.passes(name, value) {
-			set[name] = value
-		} else {
-			removed = append(removed, name)
+	pass := func(name string) {
+		if _, ok := set[name]; !ok {
+			set[name] = values[name]
 		}
 	}
+	for _, row := range passRows {
+		for name := range named(values, row.Name) {
+			if !holdsPassword(values[name]) {
+				pass(name)
+			}
+		}
+	}
+	for _, pattern := range p.Pass { // the person's own word
+		for name := range named(values, pattern) {
+			pass(name)
+		}
+	}
+
 	for name, value := range set {
 		env = append(env, name+"="+value)
+	}
+	for name := range values {
+		if _, ok := set[name]; !ok {
+			removed = append(removed, name)
+		}
 	}
 	slices.Sort(env)
 	slices.Sort(removed)
 	return env, removed
 }
 
-// passes says whether the command may have a variable of the caller's.
-func (p *Profile) passes(name, value string) bool {
-	for _, pattern := range p.Pass { // the person's own word
-		if prefix, all := strings.CutSuffix(pattern, "*"); pattern == name || all && strings.HasPrefix(name, prefix) && !secretName(name) {
-			return true
+// named yields the variables that have a name, or, for "PREFIX*", a name that
+// begins so and is not a secret's.
+func named(values map[string]string, pattern string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		prefix, all := strings.CutSuffix(pattern, "*")
+		if !all {
+			if _, ok := values[pattern]; ok {
+				yield(pattern)
+			}
+			return
+		}
+		for name := range values {
+			if strings.HasPrefix(name, prefix) && !secretName(name) && !yield(name) {
+				return
+			}
 		}
 	}
-	if holdsPassword(value) {
-		return false
-	}
-	for i := range passRows {
-		row := passRows[i].Name
-		if prefix, all := strings.CutSuffix(row, "*"); row == name || all && strings.HasPrefix(name, prefix) && !secretName(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // secretName says whether a variable's name is that of a secret.

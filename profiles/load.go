@@ -1,7 +1,6 @@
 package profiles
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -11,20 +10,14 @@ import (
 	"syscall"
 )
 
-// One file a profile.
-//
-//go:embed builtin/*.toml
-var builtin embed.FS
-
 // maxSize bounds a profile's file, in bytes.
 const maxSize = 1 << 20
 
 // Names returns the names of the built-in profiles, sorted.
 func Names() []string {
-	entries, _ := builtin.ReadDir("builtin")
 	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".toml"))
+	for i := range builtinProfiles {
+		names = append(names, builtinProfiles[i].Name)
 	}
 	return names
 }
@@ -39,15 +32,16 @@ func Load(nameOrFile string) (*Profile, error) {
 		}
 		return Parse(nameOrFile, data)
 	}
-	data, err := builtin.ReadFile("builtin/" + nameOrFile + ".toml")
-	if err != nil {
-		return nil, &Error{
-			File: nameOrFile,
-			Err:  fmt.Errorf("no such profile: %w", fs.ErrNotExist),
-			Hint: "built in: " + strings.Join(Names(), ", ") + `; a file's name holds a slash or ends in ".toml"`,
+	for _, p := range builtinProfiles {
+		if p.Name == nameOrFile {
+			return &p, nil
 		}
 	}
-	return Parse(nameOrFile+".toml", data)
+	return nil, &Error{
+		File: nameOrFile,
+		Err:  fmt.Errorf("no such profile: %w", fs.ErrNotExist),
+		Hint: "built in: " + strings.Join(Names(), ", ") + `; a file's name holds a slash or ends in ".toml"`,
+	}
 }
 
 // readFile reads a regular file of at most maxSize. It never waits: opening a

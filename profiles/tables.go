@@ -2,6 +2,8 @@
 
 package profiles
 
+import "github.com/sandbox-exec/sandbox-exec/sandbox"
+
 var secretRows = []secretRow{
 	{Path: "~/.ssh", Reason: "private keys, and the hosts that they open", Source: "ssh(1) FILES"},
 	{Path: "~/.ssh2", Reason: "private keys of SSH Tectia", Source: "Tectia manual"},
@@ -1214,4 +1216,10 @@ var disposableRows = []disposableRow{
 	{Name: "cmake-build-release", Reason: "CLion"},
 	{Name: "CMakeFiles", Reason: "CMake"},
 	{Name: ".serverless", Reason: "Serverless"},
+}
+
+var builtinProfiles = []Profile{
+	{Name: "ci", File: "ci.toml", Description: "as workspace, unattended: questions are answered with yes, tighter limits", Mode: 0x2, Ask: "allow", Workspace: 0x2, Tmp: "private", Limits: sandbox.Limits{Memory: 0, PIDs: 512, CPUs: 0, OpenFiles: 4096, FileSize: 0}, MemoryShare: 0.5, AllowMissing: []string{"namespaces", "cgroup"}, Hide: []string{".env", ".env.*", ".envrc"}, HideExcept: []string{".env.example", ".env.sample", ".env.template", ".env.dist"}, Stdin: "null", ToolCall: ToolCall{Timeout: 3600000000000, MaxTimeout: 3600000000000, Grace: 5000000000, Output: 67108864}},
+	{Name: "readonly", File: "readonly.toml", Description: "proven read-only commands; nothing is writable but a private /tmp", Mode: 0x1, Ask: "deny", Workspace: 0x1, Tmp: "private", Limits: sandbox.Limits{Memory: 0, PIDs: 1024, CPUs: 0, OpenFiles: 4096, FileSize: 0}, MemoryShare: 0.5, AllowMissing: []string{"namespaces", "cgroup"}, Hide: []string{".env", ".env.*", ".envrc"}, HideExcept: []string{".env.example", ".env.sample", ".env.template", ".env.dist"}, Stdin: "inherit", ToolCall: ToolCall{Timeout: 60000000000, MaxTimeout: 300000000000, Grace: 5000000000, Output: 16777216}},
+	{Name: "workspace", File: "workspace.toml", Description: "workspace read-write, home and system read-only, secrets hidden, no network", Mode: 0x2, Ask: "prompt", Workspace: 0x2, Tmp: "session", Limits: sandbox.Limits{Memory: 0, PIDs: 1024, CPUs: 0, OpenFiles: 4096, FileSize: 0}, MemoryShare: 0.5, AllowMissing: []string{"namespaces", "cgroup"}, Stdin: "inherit", ToolCall: ToolCall{Timeout: 60000000000, MaxTimeout: 300000000000, Grace: 5000000000, Output: 16777216}},
 }

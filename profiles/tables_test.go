@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/format"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -61,11 +62,21 @@ func readRows(t *testing.T, file string) map[string]reflect.Value {
 func TestTables(t *testing.T) {
 	if *update {
 		var b bytes.Buffer
-		b.WriteString("// Code generated from the .toml files by go generate. DO NOT EDIT.\n\npackage profiles\n")
 		for _, d := range dataFiles {
 			printTable(&b, d.table, readRows(t, d.file)[d.key])
 		}
-		text, err := format.Source(b.Bytes())
+		b.WriteString("\nvar builtinProfiles = []Profile{\n")
+		for _, p := range readBuiltins(t) {
+			b.WriteString("\t" + printStruct(reflect.ValueOf(p)) + ",\n")
+		}
+		b.WriteString("}\n")
+		head := "// Code generated from the .toml files by go generate. DO NOT EDIT.\n\npackage profiles\n\n"
+		for _, used := range []string{"policy", "sandbox"} {
+			if bytes.Contains(b.Bytes(), []byte(used+".")) {
+				head += fmt.Sprintf("import %q\n", "github.com/sandbox-exec/sandbox-exec/"+used)
+			}
+		}
+		text, err := format.Source(append([]byte(head), b.Bytes()...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,18 +90,51 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %s is not what the file says: run go generate ./profiles", d.file, d.table)
 		}
 	}
+	if !reflect.DeepEqual(readBuiltins(t), builtinProfiles) {
+		t.Error("builtin/*.toml: builtinProfiles is not what the files say: run go generate ./profiles")
+	}
+}
+
+// readBuiltins parses the built-in profiles, sorted by name.
+func readBuiltins(t *testing.T) []Profile {
+	t.Helper()
+	files, err := filepath.Glob("builtin/*.toml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no built-in profiles: ", err)
+	}
+	var list []Profile
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Parse(filepath.Base(file), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, *p)
+	}
+	return list
 }
 
 func printTable(b *bytes.Buffer, name string, rows reflect.Value) {
 	fmt.Fprintf(b, "\nvar %s = []%s{\n", name, rows.Type().Elem().Name())
 	for i := range rows.Len() {
-		var fields []string
-		for f, v := range rows.Index(i).Fields() {
-			if !v.IsZero() {
-				fields = append(fields, fmt.Sprintf("%s: %q", f.Name, v.String()))
-			}
-		}
-		fmt.Fprintf(b, "\t{%s},\n", strings.Join(fields, ", "))
+		b.WriteString("\t" + printStruct(rows.Index(i)) + ",\n")
 	}
 	b.WriteString("}\n")
+}
+
+// printStruct prints the fields that are not zero.
+func printStruct(v reflect.Value) string {
+	var fields []string
+	for f, value := range v.Fields() {
+		if value.IsZero() {
+			continue
+		}
+		// The types of this package stand without its name.
+		text := strings.TrimPrefix(fmt.Sprintf("%#v", value.Interface()), "profiles.")
+		fields = append(fields, f.Name+": "+text)
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
 }

@@ -143,7 +143,7 @@ func parentGroups(want []string) ([]parent, error) {
 		if !ok {
 			parents = append(parents, parent{
 				controllers: []string{controller},
-				err:         fmt.Errorf("%w: find the mount of the %s controller: %w", errNoCgroup, controller, noController),
+				err:         notMounted(controller),
 			})
 			continue
 		}
@@ -159,10 +159,14 @@ func parentGroups(want []string) ([]parent, error) {
 	}
 	dir, ok := groupDir(mounts, "cgroup2", "", unified)
 	if !ok {
-		return append(parents, parent{controllers: rest, err: fmt.Errorf("%w: find the mount of cgroup2: %w", errNoCgroup, noController)}), nil
+		return append(parents, parent{controllers: rest, err: notMounted(strings.Join(rest, ", "))}), nil
 	}
 	more, err := unifiedParent(dir, rest)
 	return append(parents, more...), err
+}
+
+func notMounted(controllers string) error {
+	return fmt.Errorf("%w: mount of %s: %w", errNoCgroup, controllers, noController)
 }
 
 // groupDir finds the directory of a group: path is relative to the root of the

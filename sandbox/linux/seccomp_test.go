@@ -389,7 +389,6 @@ var attempts = []struct {
 	{"io_setup", unix.SYS_IO_SETUP, [6]uintptr{}, "ok", "ok", "ok"},
 	{"mbind", unix.SYS_MBIND, [6]uintptr{}, "ok", "ok", "ok"},
 	{"pidfd_open", unix.SYS_PIDFD_OPEN, [6]uintptr{}, "EINVAL", "EINVAL", "EINVAL"},
-	{"landlock", unix.SYS_LANDLOCK_CREATE_RULESET, [6]uintptr{0, 0, 1}, "ok", "ok", "ok"},
 	{"seccomp", unix.SYS_SECCOMP, [6]uintptr{99}, "EINVAL", "EINVAL", "EINVAL"},
 	{"close_range", unix.SYS_CLOSE_RANGE, [6]uintptr{1 << 30, 1 << 30}, "ok", "ok", "ok"},
 }

@@ -27,7 +27,7 @@ import (
 // numbers reads the names and numbers of an architecture's system calls from
 // the source of x/sys, which has them from the kernel's headers: a second
 // opinion on libseccomp's tables.
-func numbers(t *testing.T, arch string) map[uint32]string {
+func numbers(t testing.TB, arch string) map[uint32]string {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {
@@ -173,6 +173,46 @@ func TestFilterVerdicts(t *testing.T) {
 			})
 		}
 	}
+}
+
+func FuzzFilterVerdict(f *testing.F) {
+	f.Add(uint32(unix.SYS_SOCKET), uint64(unix.AF_NETLINK), uint64(unix.SOCK_RAW), uint64(unix.NETLINK_ROUTE))
+	f.Add(uint32(unix.SYS_SOCKET), uint64(unix.AF_INET), uint64(unix.SOCK_STREAM), uint64(unix.IPPROTO_SCTP))
+	f.Add(uint32(unix.SYS_SOCKETPAIR), uint64(unix.AF_UNIX), uint64(unix.SOCK_DGRAM|unix.SOCK_CLOEXEC), uint64(0))
+	f.Add(uint32(unix.SYS_IOCTL), uint64(0), uint64(1<<32|unix.TIOCSTI), uint64(0))
+	f.Add(uint32(unix.SYS_CLONE), uint64(unix.CLONE_NEWUSER|unix.CLONE_VM), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_PERSONALITY), uint64(0x40000), uint64(0), uint64(0))
+	f.Add(uint32(filters.Newest+1), uint64(0), uint64(0), uint64(0))
+	f.Add(uint32(filters.X32Bit), uint64(0), uint64(0), uint64(0))
+	type filter struct {
+		arch  filters.Arch
+		names map[uint32]string
+		rules []filters.Rule
+		bpf   []byte
+	}
+	var all []filter
+	for _, arch := range filters.Archs {
+		names := numbers(f, arch.Name)
+		for _, v := range filters.Variants {
+			bpf, err := filterFiles.ReadFile("filters/" + string(v) + "-" + arch.Name + ".bpf")
+			if err != nil {
+				f.Fatal(err)
+			}
+			all = append(all, filter{arch, names, filters.For(v), bpf})
+		}
+	}
+	f.Fuzz(func(t *testing.T, nr uint32, a, b, c uint64) {
+		for _, f := range all {
+			call := filters.Call{NR: nr, Arch: f.arch.Audit, Args: [6]uint64{a, b, c}}
+			got, err := filters.Eval(f.bpf, call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := wantVerdict(f.arch, f.rules, f.names[nr], call); got != want {
+				t.Errorf("%s: %s %+v: got %#x, want %#x", f.arch.Name, f.names[nr], call, got, want)
+			}
+		}
+	})
 }
 
 // TestRules finds rows that would be without effect.

@@ -29,6 +29,9 @@ import (
 // opinion on libseccomp's tables.
 func numbers(t testing.TB, arch string) map[uint32]string {
 	t.Helper()
+	if _, err := os.Stat("filters/rules.go"); err != nil {
+		t.Skip("needs the source:", err)
+	}
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {
 		t.Fatal("go list:", err)

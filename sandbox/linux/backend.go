@@ -178,7 +178,7 @@ func reopenable(cmd *exec.Cmd) []grant {
 
 // process is a helper and the tree below it.
 type process struct {
-	helper *os.Process
+	pid    int // of the helper
 	sock   *os.File
 	cgroup *cgroup // nil = none
 	report sandbox.Report
@@ -186,8 +186,9 @@ type process struct {
 	start  time.Time
 	limits sandbox.Limits
 
-	mu   sync.Mutex // sock is written to by several goroutines and closed by Wait
-	done bool
+	mu     sync.Mutex
+	done   bool // the helper has told that the program ended, or is gone
+	reaped bool // pid may be another process by now
 }
 
 // makeCgroup is replaced by tests of machines without cgroups.
@@ -251,11 +252,11 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces boo
 	if err := p.launch(cmd, h, s, spec, cgroupFiles); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { p.helper.Kill() })
+	stop := context.AfterFunc(ctx, func() { p.killHelper() })
 	err = p.await(s)
 	stop()
 	if err != nil {
-		p.helper.Wait()
+		p.reap()
 		return nil, errors.Join(ctx.Err(), err)
 	}
 	p.report = report(h, spec, p.cgroup, noCgroup, why)
@@ -287,6 +288,12 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 	defer block.Close()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
+		return setupError("make a socket for the helper", err)
+	}
+	// Ours waits in the poller: a command that runs costs no thread.
+	if err := unix.SetNonblock(pair[0], true); err != nil {
+		unix.Close(pair[0])
+		unix.Close(pair[1])
 		return setupError("make a socket for the helper", err)
 	}
 	p.sock = os.NewFile(uintptr(pair[0]), "helper")
@@ -326,11 +333,20 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 			attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 		}
 	}
-	p.helper, err = os.StartProcess("/proc/self/exe", []string{helper.Name}, &os.ProcAttr{
+	fds := make([]uintptr, len(files))
+	for i, f := range files {
+		fds[i] = ^uintptr(0) // closed
+		if f != nil {
+			fds[i] = f.Fd()
+		}
+	}
+	// Package os would first probe the kernel for a feature that is not used.
+	p.pid, err = syscall.ForkExec("/proc/self/exe", []string{helper.Name}, &syscall.ProcAttr{
 		// One processor is enough, and naming it spares the runtime a look at
 		// the cgroup.
-		Env: []string{"GOMAXPROCS=1"}, Files: files, Sys: attr,
+		Env: []string{"GOMAXPROCS=1"}, Files: fds, Sys: attr,
 	})
+	runtime.KeepAlive(files)
 	if err != nil {
 		var errno syscall.Errno
 		if h.namespaces && errors.As(err, &errno) && namespacesRefused(errno) {
@@ -387,16 +403,10 @@ func (p *process) await(s *setup) error {
 func (p *process) receive() (helper.Packet, error) {
 	var pkt helper.Packet
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
-	for {
-		n, err := unix.Read(int(p.sock.Fd()), b)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n != len(b) {
-			return pkt, errors.New("the helper is gone")
-		}
-		return pkt, nil
+	if n, err := p.sock.Read(b); err != nil || n != len(b) {
+		return pkt, errors.New("the helper is gone")
 	}
+	return pkt, nil
 }
 
 // Signal implements [sandbox.Process].
@@ -413,7 +423,8 @@ func (p *process) send(sig syscall.Signal, all uint32) error {
 	}
 	pkt := helper.Packet{Kind: helper.Signal, A: uint32(sig), B: all}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
-	return unix.Sendto(int(p.sock.Fd()), b, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
+	_, err := p.sock.Write(b)
+	return err
 }
 
 // Kill implements [sandbox.Process]. The helper does it, so that it can still
@@ -424,10 +435,40 @@ func (p *process) Kill() error {
 		return err
 	}
 	if err != nil {
-		return p.helper.Kill()
+		return p.killHelper()
 	}
-	time.AfterFunc(2*time.Second, func() { p.helper.Kill() })
+	time.AfterFunc(2*time.Second, func() { p.killHelper() })
 	return nil
+}
+
+func (p *process) killHelper() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return os.ErrProcessDone
+	}
+	return syscall.Kill(p.pid, syscall.SIGKILL)
+}
+
+// reap collects the helper. It waits for its end without collecting it first,
+// so that no signal meets another process with its number.
+func (p *process) reap() (syscall.Rusage, error) {
+	for {
+		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reaped = true
+	var ru syscall.Rusage
+	for {
+		_, err := syscall.Wait4(p.pid, nil, 0, &ru)
+		if err != syscall.EINTR {
+			return ru, err
+		}
+	}
 }
 
 // Wait implements [sandbox.Process].
@@ -443,14 +484,10 @@ func (p *process) Wait() (sandbox.Exit, error) {
 	p.mu.Lock()
 	p.done = true
 	p.mu.Unlock()
-	state, werr := p.helper.Wait()
+	ru, werr := p.reap()
 	exit.Usage.Wall = time.Since(p.start)
-	if werr == nil {
-		exit.Usage.CPU = state.UserTime() + state.SystemTime()
-		if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
-			exit.Usage.MemoryPeak = ru.Maxrss * 1024 // of the largest process
-		}
-	}
+	exit.Usage.CPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	exit.Usage.MemoryPeak = ru.Maxrss * 1024 // of the largest process
 	if p.cgroup != nil {
 		mem, pids, cpu, oom, pidsMax := p.cgroup.usage()
 		exit.OOM, exit.PIDsMax = oom, pidsMax

@@ -279,7 +279,7 @@ func TestHelperLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.helper.Kill()
+	p.killHelper()
 	if exit, err := p.Wait(); err != nil || !exit.Lost {
 		t.Errorf("%+v, %v, want lost", exit, err)
 	}

@@ -80,7 +80,11 @@ func effective(spec sandbox.Spec, h *host) ([]sandbox.FileRule, error) {
 			return nil, &sandbox.SpecError{Field: "writable path", Value: r.Path, Err: syscall.ENOENT,
 				Hint: "make it first, or leave it out"}
 		}
-		add(r, f)
+		// What is not there needs no rule: it can be made only where a rule for
+		// a directory lets it.
+		if f.kind != absent {
+			add(r, f)
+		}
 	}
 	for _, p := range h.sockets {
 		if !contains(spec.Sockets, p) {

@@ -30,6 +30,7 @@ type host struct {
 	mounts       []mount
 	files        map[string]file     // by the path as a rule has it
 	kinds        map[string]kind     // by the resolved path
+	dirs         map[string]bool     // whether a directory is there
 	aliases      map[string][]string // of hidden paths: where else they show
 	devices      []string
 	sockets      []string // bound pathname sockets that the command must not reach
@@ -72,7 +73,7 @@ type mount struct {
 func survey(spec sandbox.Spec, namespaces bool) (*host, error) {
 	h := &host{
 		uid: os.Geteuid(), gid: os.Getegid(), namespaces: namespaces,
-		files: map[string]file{}, kinds: map[string]kind{}, aliases: map[string][]string{},
+		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]bool{}, aliases: map[string][]string{},
 	}
 	h.admin = h.uid == 0 && hasCapability(unix.CAP_SYS_ADMIN)
 	if h.admin {
@@ -126,38 +127,56 @@ func (h *host) look(path string) file {
 	if f, ok := h.files[path]; ok {
 		return f
 	}
-	f := lookup(path)
+	f := file{path: path}
+	if h.reachable(filepath.Dir(path)) {
+		f = lookup(path)
+	}
 	h.files[path] = f
-	h.kinds[f.path] = f.kind
+	if f.kind != absent {
+		h.kinds[f.path] = f.kind
+	}
 	return f
 }
 
+// reachable says whether a directory is there. Most of the long list of
+// secrets is not, and whole groups of it share a directory that is not.
+func (h *host) reachable(dir string) bool {
+	if dir == "/" {
+		return true
+	}
+	known, ok := h.dirs[dir]
+	if !ok {
+		var st unix.Stat_t
+		known = h.reachable(filepath.Dir(dir)) && unix.Stat(dir, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+		h.dirs[dir] = known
+	}
+	return known
+}
+
 func lookup(path string) file {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return file{path: path}
+	}
+	link := st.Mode&unix.S_IFMT == unix.S_IFLNK
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		var st unix.Stat_t
-		// A dangling link is absent, but a name that cannot be protected.
-		return file{path: path, link: unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK}
+		return file{path: path, link: link} // a dangling link
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil {
-		return file{path: path}
+		return file{path: path, link: link}
 	}
 	resolved, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil || !strings.HasPrefix(resolved, "/") {
 		return file{path: path}
 	}
-	f := file{path: resolved, kind: other, link: filepath.Base(resolved) != filepath.Base(path)}
+	f := file{path: resolved, kind: other, link: link}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		f.kind = directory
 	case unix.S_IFREG:
 		f.kind = regular
-	}
-	if !f.link && resolved != path {
-		var l unix.Stat_t
-		f.link = unix.Lstat(path, &l) == nil && l.Mode&unix.S_IFMT == unix.S_IFLNK
 	}
 	return f
 }

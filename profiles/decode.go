@@ -340,6 +340,9 @@ func rootedOrName(name string) error {
 }
 
 func protectedName(name string) error {
+	if name == ".git" { // a file that names a repository
+		return nil
+	}
 	for _, row := range protectedRows {
 		if name == row.Name && row.In == "" || name == ".git/"+row.Name && row.In == "git" {
 			return nil

@@ -28,14 +28,14 @@ func (p *Profile) Policy() *policy.Policy {
 // Scope returns what the judge has to know of the place: it takes as readable
 // and writable what Spec makes so. User, Shell and Resolver are the caller's.
 func (p *Profile) Scope(place Place) policy.Scope {
+	rules, _ := p.fileRules(&place) // a pattern that cannot be expanded stops Spec; the judge needs less
 	scope := policy.Scope{
 		Cwd:       place.cwd(),
 		Workspace: place.Workspace,
 		Home:      place.Home,
 		Write:     []string{place.tmp()},
+		Hidden:    make([]string, 0, len(rules)),
 	}
-	// A name pattern that cannot be expanded stops Spec; the judge needs less.
-	rules, _ := p.fileRules(&place)
 	for _, r := range rules {
 		switch r.Access {
 		case sandbox.None:
@@ -135,6 +135,8 @@ func appendSecrets(rules []sandbox.FileRule, place *Place) []sandbox.FileRule {
 	hide := func(path, reason string) {
 		rules = append(rules, sandbox.FileRule{Path: path, Sort: sandbox.Secret, Reason: reason})
 	}
+	var paths joiner
+	paths.Grow(32 * len(secretRows))
 	homes := []string{place.Home}
 	for _, home := range place.MoreHomes {
 		if place.UID == 0 && !place.needs(home) {
@@ -156,11 +158,11 @@ func appendSecrets(rules []sandbox.FileRule, place *Place) []sandbox.FileRule {
 			}
 		case row.Path[0] == '~':
 			for _, home := range homes {
-				hide(strings.TrimSuffix(home, "/")+row.Path[1:], row.Reason)
+				hide(paths.join(strings.TrimSuffix(home, "/"), row.Path[1:]), row.Reason)
 			}
 			for _, m := range moved {
 				if rest, ok := strings.CutPrefix(row.Path, m.from); ok {
-					hide(m.to+rest, row.Reason)
+					hide(paths.join(m.to, rest), row.Reason)
 				}
 			}
 		case !slices.ContainsFunc(homes, func(home string) bool { return sandbox.Covers(row.Path, home) }):
@@ -168,6 +170,17 @@ func appendSecrets(rules []sandbox.FileRule, place *Place) []sandbox.FileRule {
 		}
 	}
 	return rules
+}
+
+// joiner joins many short paths in one allocation.
+type joiner struct{ strings.Builder }
+
+func (j *joiner) join(parts ...string) string {
+	start := j.Len()
+	for _, part := range parts {
+		j.WriteString(part)
+	}
+	return j.String()[start:]
 }
 
 // appendSockets hides what leads to programs outside of the sandbox.
@@ -297,19 +310,22 @@ func entries(dir string) ([]string, error) {
 }
 
 // reopen adds the person's own grants. A grant at or below a secret is the
-// person's word against the rule that hides it; one above it is not.
+// person's word against the rule that hides it; one above it is not. A grant
+// never takes away what there is.
 func (p *Profile) reopen(rules []sandbox.FileRule, place *Place) []sandbox.FileRule {
 	grant := func(name string, access sandbox.Access) {
 		g := sandbox.FileRule{Path: place.expand(name), Access: access, Reason: "asked for"}
+		if sandbox.AccessOf(rules, g.Path) >= access {
+			return
+		}
 		kept := rules[:0]
 		for _, r := range rules {
-			if r.Sort == sandbox.Secret && r.Access == sandbox.None && sandbox.Covers(r.Path, g.Path) {
+			if r.Sort == sandbox.Secret && sandbox.Covers(r.Path, g.Path) {
 				g.Sort = sandbox.Secret
-				if r.Path == g.Path {
-					continue
-				}
 			}
-			kept = append(kept, r)
+			if r.Path != g.Path || r.Sort == sandbox.Hard {
+				kept = append(kept, r)
+			}
 		}
 		rules = append(kept, g)
 	}
@@ -317,9 +333,7 @@ func (p *Profile) reopen(rules []sandbox.FileRule, place *Place) []sandbox.FileR
 		grant(name, sandbox.ReadOnly)
 	}
 	for _, name := range p.Read {
-		if !slices.Contains(p.Write, name) {
-			grant(name, sandbox.ReadOnly)
-		}
+		grant(name, sandbox.ReadOnly)
 	}
 	for _, name := range p.Write {
 		grant(name, sandbox.ReadWrite)
@@ -390,9 +404,9 @@ func hiddenBy(rules []sandbox.FileRule, path string) (sandbox.FileRule, bool) {
 	return sandbox.FileRule{}, false
 }
 
-// gitPointer is protected where .git is a file: its reason stands here because
-// it is not a name below a git directory.
-const gitPointer = "names the repository whose hooks and settings git uses"
+// gitPointer is protected where .git is not a directory. It is no row of the
+// data because only what is found decides.
+var gitPointer = protectedRow{Guard: "block", Reason: "names the repository whose hooks and settings git uses"}
 
 // protected names what runs outside of the sandbox later.
 func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
@@ -401,28 +415,30 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 			return nil, &sandbox.SpecError{Field: "unprotect", Value: name, Err: err, Hint: "give it as the report does, such as .vscode or .git/hooks"}
 		}
 	}
-	var names []sandbox.Name
-	add := func(shown, path, guard, reason string) {
+	tops, gitDirs := place.tops(), slices.Clone(place.GitDirs)
+	names := make([]sandbox.Name, 0, len(tops)*len(protectedRows))
+	var paths joiner
+	paths.Grow(48 * cap(names))
+	add := func(shown, path string, row *protectedRow) {
 		if slices.Contains(p.Unprotect, shown) {
 			return
 		}
-		n := sandbox.Name{Path: path, Guard: sandbox.Block, Reason: reason}
-		if guard == "notice" {
+		n := sandbox.Name{Path: path, Guard: sandbox.Block, Reason: row.Reason}
+		if row.Guard == "notice" {
 			n.Guard = sandbox.Notice
 		}
 		names = append(names, n)
 	}
-	gitDirs := slices.Clone(place.GitDirs)
-	for _, dir := range place.tops() {
+	for _, dir := range tops {
 		for i := range protectedRows {
 			if row := &protectedRows[i]; row.In == "" {
-				add(row.Name, dir+"/"+row.Name, row.Guard, row.Reason)
+				add(row.Name, paths.join(dir, "/", row.Name), row)
 			}
 		}
 		git := dir + "/.git"
 		info, err := os.Lstat(git)
 		if err == nil && !info.IsDir() {
-			add(".git", git, "block", gitPointer)
+			add(".git", git, &gitPointer)
 		}
 		if err != nil || !info.Mode().IsRegular() {
 			gitDirs = append(gitDirs, git)
@@ -431,7 +447,7 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 	for _, dir := range gitDirs {
 		for i := range protectedRows {
 			if row := &protectedRows[i]; row.In == "git" {
-				add(".git/"+row.Name, dir+"/"+row.Name, row.Guard, row.Reason)
+				add(".git/"+row.Name, paths.join(dir, "/", row.Name), row)
 			}
 		}
 	}

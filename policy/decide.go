@@ -1,5 +1,11 @@
 package policy
 
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
 // Decision is the answer to one call. Its JSON form is stable: fields are
 // added, never renamed, and Version counts the changes that are not additions.
 type Decision struct {
@@ -13,8 +19,6 @@ type Decision struct {
 	Opaque   []Reason `json:"opaque"`    // why the text could not be understood in full, without repetition
 	Targets  []Target `json:"targets"`
 	Sandbox  Request  `json:"sandbox"`
-
-	text string // what was judged, for messages
 }
 
 // Target is one thing that a call would do.
@@ -54,19 +58,129 @@ type Request struct {
 	Env     []string `json:"env,omitempty"` // NAME=VALUE to set; ReadOnlyEnv for a read-only call
 }
 
-// Check reports the first rule that is not valid or whose examples do not hold.
-func (p *Policy) Check() error { return nil }
-
 // Decide judges a script in the dialect of s.Shell.
 func (p *Policy) Decide(script string, s Scope) Decision {
-	return Decision{Version: 1, Verdict: Ask, Mode: p.Mode, Shell: s.Shell, Cwd: s.Cwd, Parse: "ok", Opaque: []Reason{}, text: script,
-		Targets: []Target{{Action: Exec, Resource: script, Span: [2]int{0, len(script)}, Verdict: Ask, Stage: StageDefault, Reason: "unproven"}},
-		Sandbox: Request{Read: []string{}, Write: []string{}, Network: "none"}}
+	j := newJudge(p, s)
+	lang := syntax.LangBash
+	if j.scope.Shell != Bash {
+		lang = syntax.LangPOSIX
+	}
+	f := frame{j: j, text: script, lang: lang}
+	st := state{dirs: []string{j.scope.Cwd}}
+	f.script(&st, stdin{})
+	f.runTraps(&st)
+	return j.decision(j.parse)
 }
 
-// DecideArgs judges the execution of exactly these arguments, without a shell.
+// DecideArgs judges the execution of exactly these arguments, without a shell
+// that reads them.
 func (p *Policy) DecideArgs(argv []string, s Scope) Decision {
-	return Decision{Version: 1, Verdict: Ask, Mode: p.Mode, Shell: s.Shell, Cwd: s.Cwd, Parse: "argv", Opaque: []Reason{},
-		Targets: []Target{{Action: Exec, Argv: argv, Verdict: Ask, Stage: StageDefault, Reason: "unproven"}},
-		Sandbox: Request{Read: []string{}, Write: []string{}, Network: "none"}}
+	j := newJudge(p, s)
+	if len(argv) == 0 || argv[0] == "" {
+		j.note(SyntaxError, "no program", [2]int{})
+		return j.decision("argv")
+	}
+	for _, a := range argv {
+		if strings.IndexByte(a, 0) >= 0 {
+			j.note(OddCharacter, "U+0000", [2]int{})
+		}
+	}
+	f := frame{j: j, lang: syntax.LangBash, argsOnly: true}
+	st := state{dirs: []string{j.scope.Cwd}}
+	words := make([]word, len(argv))
+	for i, a := range argv {
+		words[i] = literal(a)
+	}
+	f.run(&command{argv: words}, &st)
+	return j.decision("argv")
+}
+
+func newJudge(p *Policy, s Scope) *judge {
+	j := &judge{policy: p, scope: s, parse: "ok"}
+	if j.scope.Cwd == "" {
+		j.scope.Cwd = j.scope.Workspace
+	}
+	if j.scope.Write == nil {
+		j.scope.Write = []string{s.Workspace, "/tmp"}
+	}
+	if j.scope.Read == nil {
+		j.scope.Read = append([]string{s.Workspace}, systemRoots...)
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		j.denyRules = j.denyRules || r.Verdict != Allow && r.Verdict != Ask
+		j.fileRules = j.fileRules || r.Action == FileRead
+	}
+	return j
+}
+
+// decision settles every target and takes the strictest verdict.
+func (j *judge) decision(parse string) Decision {
+	d := Decision{Version: 1, Verdict: Allow, Mode: j.policy.Mode, Shell: j.scope.Shell, Cwd: j.scope.Cwd, Parse: parse,
+		Opaque: j.opaque, Sandbox: Request{Read: []string{}, Write: []string{}, Network: "none"}}
+	if d.Opaque == nil {
+		d.Opaque = []Reason{}
+	}
+	d.Targets = make([]Target, 0, len(j.items))
+	readOnly := true
+	for i := range j.items {
+		it := &j.items[i]
+		j.settle(it)
+		if it.denyOnly && it.Verdict != Deny {
+			continue
+		}
+		d.Targets = append(d.Targets, it.Target)
+		d.Verdict = max(d.Verdict, it.Verdict)
+		readOnly = readOnly && it.risk == riskSafe
+		switch {
+		case it.Action == FileRead && it.Reason == OutsideRead && !contains(d.Sandbox.Read, it.Resource):
+			d.Sandbox.Read = append(d.Sandbox.Read, it.Resource)
+		case it.Action == FileWrite && it.Reason == OutsideWrite && !contains(d.Sandbox.Write, it.Resource):
+			d.Sandbox.Write = append(d.Sandbox.Write, it.Resource)
+		case it.Action == NetworkTo || it.Reason == NetworkAccess || it.Reason == RemoteEffect || it.Reason == RemoteShell:
+			d.Sandbox.Network = "host"
+		}
+	}
+	d.ReadOnly = readOnly && d.Verdict == Allow
+	if d.ReadOnly && j.git {
+		d.Sandbox.Env = ReadOnlyEnv
+	}
+	return d
+}
+
+// settle takes a target through the fixed order of stages.
+func (j *judge) settle(it *item) {
+	rule := j.match(it)
+	mode := j.policy.Mode
+	set := func(v Verdict, s Stage) { it.Verdict, it.Stage = v, s }
+	switch {
+	case rule != nil && rule.Verdict != Allow && rule.Verdict != Ask:
+		set(Deny, StageRule)
+		it.Rule, it.Detail = rule.Source, rule.Reason
+	case it.risk == riskBreaker:
+		set(Deny, StageBreaker)
+	case mode == ModePlan && it.risk > riskSafe:
+		set(Deny, StagePlan)
+	case it.risk == riskDanger:
+		set(Ask, StageDanger)
+	case rule != nil && rule.Verdict == Ask:
+		set(Ask, StageRule)
+		it.Rule = rule.Source
+		if rule.Reason != "" {
+			it.Detail = rule.Reason
+		}
+	case rule != nil:
+		set(Allow, StageRule)
+		it.Rule = rule.Source
+	case it.risk == riskSafe:
+		set(Allow, StageReadOnly)
+	case it.risk == riskOutside:
+		set(Ask, StageDefault)
+		it.Grantable = true
+	case mode == ModeAllow:
+		set(Allow, StageDefault)
+	default:
+		set(Ask, StageDefault)
+		it.Grantable = !it.Dynamic
+	}
 }

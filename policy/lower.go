@@ -1,0 +1,647 @@
+package policy
+
+import (
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// judge collects what one call would do.
+type judge struct {
+	policy               *Policy
+	scope                Scope
+	steps                int
+	over                 bool // the budget of steps is used up
+	items                []item
+	opaque               []Reason
+	seen                 map[string]bool // targets found while something is looked at more than once
+	repeat               int
+	denyOnly             int // only what is denied counts: the text may not run like this
+	parse                string
+	git                  bool // git is called
+	denyRules, fileRules bool
+	repositories         map[string]string // why the configuration around a folder runs programs
+}
+
+// frame is one script text that is analysed: the call's own, or one found in a
+// word of it.
+type frame struct {
+	j        *judge
+	text     string
+	lang     syntax.LangVariant
+	outer    *[2]int // span of the enclosing command when the text is nested
+	wrappers []string
+	shells   int // scripts around this one
+	nesting  int // constructs around the current command
+	inFunc   []*function
+	argsOnly bool // the words are not shell text
+	traps    []trap
+}
+
+// trap is code that runs at a later point.
+type trap struct {
+	code string
+	c    *command
+	vars *binding
+}
+
+type function struct {
+	name   string
+	body   *syntax.Stmt
+	forks  []string // functions that it starts beside itself, in a pipe or the background
+	calls  []string
+	inline bool // being followed
+}
+
+type stdinKind uint8
+
+const (
+	stdinInherited stdinKind = iota // that of the call
+	stdinText                       // known text
+	stdinNames                      // names of files below the current directory, one a line
+	stdinFile                       // a file
+	stdinUnknown                    // something else: a pipe
+)
+
+type stdin struct {
+	kind stdinKind
+	text string // of stdinText; of stdinUnknown when the writer is known, for denials
+}
+
+type outKind uint8
+
+const (
+	outUnknown outKind = iota
+	outText            // known text
+	outNames           // names of files below the current directory
+	outNothing
+	outTemp // the name of a new file below the temporary folder
+)
+
+type output struct {
+	kind outKind
+	text string
+}
+
+func (o output) pipe() stdin {
+	switch o.kind {
+	case outText:
+		return stdin{stdinUnknown, o.text}
+	case outNames:
+		return stdin{kind: stdinNames}
+	}
+	return stdin{kind: stdinUnknown}
+}
+
+// flow is what holds after a command: when it succeeded and when it failed.
+type flow struct {
+	ok, err state
+	out     output
+}
+
+func through(st state) flow { return flow{ok: st, err: st} }
+
+func (f *frame) at(p syntax.Pos) int {
+	return min(int(p.Offset()), len(f.text))
+}
+
+func (f *frame) source(pos, end int) string {
+	if pos < 0 || end > len(f.text) || pos > end {
+		return ""
+	}
+	return f.text[pos:end]
+}
+
+func (f *frame) node(n syntax.Node) string { return f.source(f.at(n.Pos()), f.at(n.End())) }
+
+func (f *frame) span(pos, end int) [2]int {
+	if f.outer != nil {
+		return *f.outer
+	}
+	return [2]int{pos, max(pos, end)}
+}
+
+func (f *frame) spanOf(n syntax.Node) [2]int { return f.span(f.at(n.Pos()), f.at(n.End())) }
+
+var parsers = [...]*sync.Pool{
+	newParserPool(syntax.LangBash), newParserPool(syntax.LangPOSIX),
+}
+
+func newParserPool(lang syntax.LangVariant) *sync.Pool {
+	return &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(lang)) }}
+}
+
+// script gates, parses and lowers the text of the frame.
+func (f *frame) script(st *state, in stdin) output {
+	found, unparsable := gate(f.text)
+	for _, g := range found {
+		f.j.note(g.reason, g.detail, f.span(g.pos, g.pos+1))
+	}
+	if unparsable {
+		if f.outer == nil {
+			f.j.parse = "skipped"
+		}
+		f.rawScan(f.text, st)
+		return output{}
+	}
+	text, odd := oddComments(f.text, f.lang)
+	if odd {
+		f.j.note(ShellDifference, "a comment that ends in a backslash", f.span(0, len(f.text)))
+		f.text = text
+	}
+	pool := parsers[0]
+	if f.lang == syntax.LangPOSIX {
+		pool = parsers[1]
+	}
+	parser := pool.Get().(*syntax.Parser)
+	out, n, last := output{}, 0, 0
+	for s, err := range parser.StmtsSeq(strings.NewReader(f.text)) {
+		if err != nil {
+			// Shells run the complete lines that come before a syntax
+			// error, so what was lowered counts.
+			if f.outer == nil {
+				f.j.parse = "error"
+			}
+			f.j.note(SyntaxError, err.Error(), f.span(last, len(f.text)))
+			f.rawScan(f.text[last:], st)
+			break
+		}
+		fl := f.stmt(s, *st, in)
+		*st = join(fl.ok, fl.err)
+		out, last = fl.out, f.at(s.End())
+		n++
+	}
+	pool.Put(parser)
+	if f.j.over {
+		f.rawScan(f.text, st)
+	}
+	if n != 1 {
+		out = output{}
+	}
+	return out
+}
+
+// rawScan looks for what must be denied in text that could not be analysed.
+// It reads the text as simple commands between any operators; that can find
+// too much, but the text is opaque anyway.
+func (f *frame) rawScan(text string, st *state) {
+	over := f.j.over
+	f.j.denyOnly++
+	budget := 2000
+	for len(text) > 0 && budget > 0 {
+		end := strings.IndexAny(text, ";|&()\n{}`")
+		if end < 0 {
+			end = len(text)
+		}
+		seg := text[:end]
+		text = text[min(end+1, len(text)):]
+		if len(seg) > 4096 || !strings.ContainsAny(seg, "/~$*.") {
+			continue
+		}
+		budget--
+		var argv []word
+		for _, w := range strings.Fields(seg) {
+			w = strings.Map(func(r rune) rune {
+				if r == '"' || r == '\'' || r == '\\' {
+					return -1
+				}
+				return r
+			}, w)
+			if w == "$HOME" || w == "~" || strings.HasPrefix(w, "$HOME/") || strings.HasPrefix(w, "~/") {
+				w = f.j.scope.Home + strings.TrimPrefix(strings.TrimPrefix(w, "~"), "$HOME")
+			}
+			if len(argv) == 0 && (syntax.IsKeyword(w) || assignment(w) > 0) {
+				continue
+			}
+			if k := strings.IndexAny(w, "*?"); k >= 0 {
+				argv = append(argv, word{text: w, fixed: k, kind: globWord, split: true})
+				continue
+			}
+			argv = append(argv, literal(w))
+		}
+		if len(argv) > 1 {
+			f.j.over = false
+			f.run(&command{argv: argv, span: f.span(0, len(f.text))}, st)
+		}
+	}
+	f.j.denyOnly--
+	f.j.over = over
+}
+
+// step counts one piece of work; false when the budget is used up.
+func (f *frame) step() bool {
+	if f.j.over {
+		return false
+	}
+	if f.j.steps++; f.j.steps > maxSteps {
+		f.j.note(TooManySteps, "", f.span(0, len(f.text)))
+		f.j.over = true
+		return false
+	}
+	return true
+}
+
+// stmts lowers a list; st becomes the state after it.
+func (f *frame) stmts(list []*syntax.Stmt, st *state, in stdin) output {
+	fl := f.list(list, *st, in)
+	*st = join(fl.ok, fl.err)
+	return fl.out
+}
+
+func (f *frame) list(list []*syntax.Stmt, st state, in stdin) flow {
+	fl := through(st)
+	for _, s := range list {
+		fl = f.stmt(s, join(fl.ok, fl.err), in)
+	}
+	if len(list) != 1 {
+		fl.out = output{}
+	}
+	return fl
+}
+
+func (f *frame) stmt(s *syntax.Stmt, st state, in stdin) flow {
+	if !f.step() {
+		return through(st)
+	}
+	if f.nesting++; f.nesting > maxNesting {
+		f.nesting--
+		f.j.note(TooDeep, "", f.spanOf(s))
+		f.rawScan(f.node(s), &st)
+		return through(st)
+	}
+	defer func() { f.nesting-- }()
+
+	in, toFile := f.redirects(s.Redirs, &st, in)
+	if s.Background || s.Coprocess || s.Disown {
+		if s.Disown {
+			f.j.note(ShellDifference, "&! and &| are zsh", f.spanOf(s))
+		}
+		sub := st.fork()
+		f.forks(s.Cmd)
+		f.command(s, sub, in)
+		return through(st)
+	}
+	fl := f.command(s, st, in)
+	if toFile {
+		fl.out = output{kind: outNothing}
+	}
+	if s.Negated {
+		fl.ok, fl.err = fl.err, fl.ok
+	}
+	return fl
+}
+
+func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
+	switch c := s.Cmd.(type) {
+	case nil:
+		return through(st)
+	case *syntax.CallExpr:
+		return f.call(c, st, in, f.spanOf(s))
+	case *syntax.BinaryCmd:
+		return f.binary(c, st, in)
+	case *syntax.Subshell:
+		out := f.list(c.Stmts, st.fork(), in).out
+		return flow{ok: st, err: st, out: out}
+	case *syntax.Block:
+		return f.list(c.Stmts, st, in)
+	case *syntax.IfClause:
+		return f.ifClause(c, st, in)
+	case *syntax.WhileClause:
+		f.unsettle(c, &st)
+		cond := f.list(c.Cond, st, in)
+		enter, leave := cond.ok, cond.err
+		if c.Until {
+			enter, leave = leave, enter
+		}
+		f.stmts(c.Do, &enter, in)
+		return through(join(join(enter, leave), st))
+	case *syntax.ForClause:
+		return f.forClause(c, st, in)
+	case *syntax.CaseClause:
+		f.expand(c.Word, &st, nil)
+		after := st
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				f.expand(p, &st, nil)
+			}
+			branch := st
+			f.stmts(item.Stmts, &branch, in)
+			after = join(after, branch)
+			if item.Op != syntax.Break {
+				st = join(st, branch) // ;& and ;;& go on with the next
+			}
+		}
+		return through(after)
+	case *syntax.FuncDecl:
+		return f.funcDecl(c, st)
+	case *syntax.ArithmCmd:
+		f.arithm(c.X, &st)
+		return through(st)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			f.arithm(x, &st)
+		}
+		return through(st)
+	case *syntax.TestClause:
+		f.test(c.X, &st)
+		return through(st)
+	case *syntax.DeclClause:
+		return f.declare(c, st)
+	case *syntax.TimeClause:
+		if c.Stmt == nil {
+			return through(st)
+		}
+		return f.stmt(c.Stmt, st, in)
+	case *syntax.CoprocClause:
+		if c.Name != nil {
+			f.expand(c.Name, &st, nil)
+		}
+		sub := st.fork()
+		f.forks(c.Stmt.Cmd)
+		f.stmt(c.Stmt, sub, stdin{kind: stdinUnknown})
+		st.unknown("COPROC")
+		return through(st)
+	}
+	f.j.note(ShellDifference, "a construct that is not bash", f.spanOf(s))
+	st.forget()
+	return through(st)
+}
+
+func (f *frame) binary(c *syntax.BinaryCmd, st state, in stdin) flow {
+	switch c.Op {
+	case syntax.AndStmt:
+		x := f.stmt(c.X, st, in)
+		y := f.stmt(c.Y, x.ok, in)
+		return flow{ok: y.ok, err: join(x.err, y.err)}
+	case syntax.OrStmt:
+		x := f.stmt(c.X, st, in)
+		y := f.stmt(c.Y, x.err, in)
+		return flow{ok: join(x.ok, y.ok), err: y.err}
+	default: // | and |&
+		f.forks(c.X.Cmd)
+		f.forks(c.Y.Cmd)
+		x := f.stmt(c.X, st.fork(), in)
+		// With lastpipe the right side runs in the current shell.
+		y := f.stmt(c.Y, st.fork(), x.out.pipe())
+		return flow{ok: st, err: st, out: y.out}
+	}
+}
+
+func (f *frame) ifClause(c *syntax.IfClause, st state, in stdin) flow {
+	if len(c.Cond) == 0 { // else
+		return f.list(c.Then, st, in)
+	}
+	cond := f.list(c.Cond, st, in)
+	then := f.list(c.Then, cond.ok, in)
+	after := join(then.ok, then.err)
+	if c.Else == nil {
+		return through(join(after, cond.err))
+	}
+	if !f.step() {
+		return through(st)
+	}
+	other := f.ifClause(c.Else, cond.err, in)
+	return through(join(after, join(other.ok, other.err)))
+}
+
+const maxUnroll = 16
+
+func (f *frame) forClause(c *syntax.ForClause, st state, in stdin) flow {
+	iter, ok := c.Loop.(*syntax.WordIter)
+	if !ok {
+		loop := c.Loop.(*syntax.CStyleLoop)
+		f.arithm(loop.Init, &st)
+		start := st
+		f.unsettle(c, &st)
+		numbers(&start, &st)
+		f.arithm(loop.Cond, &st)
+		f.stmts(c.Do, &st, in)
+		f.arithm(loop.Post, &st)
+		return through(st)
+	}
+	name := iter.Name.Value
+	f.assigned(name, word{kind: dynamicWord}, f.spanOf(iter), true)
+	var items []word
+	for _, w := range iter.Items {
+		items = f.expand(w, &st, items)
+	}
+	before := st
+	f.unsettle(c, &st)
+	f.j.repeat++
+	defer func() { f.j.repeat-- }()
+	rest := false
+	done := 0
+	for _, w := range items {
+		v := w.value()
+		if v.state == boundUnknown || done >= maxUnroll && !f.isTop(w, &st) {
+			rest = true
+			continue
+		}
+		done++
+		body := st
+		body.bind(name, v)
+		f.stmts(c.Do, &body, in)
+		st = join(st, body)
+	}
+	if rest || len(items) == 0 || c.Select {
+		body := st
+		body.bind(name, anyOf(items))
+		f.stmts(c.Do, &body, in)
+		st = join(st, body)
+	}
+	return through(join(before, st))
+}
+
+// anyOf is what is known about a variable that holds any of the words.
+func anyOf(items []word) value {
+	if len(items) == 0 {
+		return value{state: boundUnknown}
+	}
+	for _, w := range items {
+		if !w.number && !(w.literal() && isNumber(w.text)) {
+			return value{state: boundUnknown}
+		}
+	}
+	return value{state: boundNumber}
+}
+
+// numbers keeps what the start of a C-style loop set to a number.
+func numbers(start, st *state) {
+	for b := start.vars; b != nil && b.name != ""; b = b.next {
+		if numeric(b.value) && st.lookup(b.name).state == boundUnknown && start.lookup(b.name) == b.value {
+			st.bind(b.name, value{state: boundNumber})
+		}
+	}
+}
+
+// value is what a variable holds after it was assigned the word.
+func (w word) value() value {
+	switch {
+	case w.kind == literalWord:
+		return value{state: boundText, text: w.text}
+	case w.number:
+		return value{state: boundNumber}
+	case w.kind == globWord, w.below, w.fixed > 0 && !w.split:
+		return value{state: boundGlob, text: w.text, fixed: w.fixed, rough: w.kind == dynamicWord && !w.below}
+	}
+	return value{state: boundUnknown}
+}
+
+// unsettle makes unknown what a loop body changes, so that one pass over the
+// body stands for all.
+func (f *frame) unsettle(loop syntax.Node, st *state) {
+	syntax.Walk(loop, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil {
+				st.unsettleName(n.Name.Value)
+			}
+		case *syntax.UnaryArithm:
+			if n.Op == syntax.Inc || n.Op == syntax.Dec {
+				st.unsettleArithm(n.X)
+			}
+		case *syntax.BinaryArithm:
+			if isAssignOp(n.Op) {
+				st.unsettleArithm(n.X)
+			}
+		case *syntax.WordIter:
+			st.unsettleName(n.Name.Value)
+		case *syntax.ParamExp:
+			if n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) && n.Param != nil {
+				st.unsettleName(n.Param.Value)
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				break
+			}
+			switch n.Args[0].Lit() {
+			case "cd", "pushd", "popd":
+				st.dirs = nil
+			case "read", "mapfile", "readarray", "getopts", "printf", "unset", "shift", "set", "wait":
+				for _, a := range n.Args[1:] {
+					if l := a.Lit(); syntax.ValidName(l) {
+						st.unsettleName(l)
+					}
+				}
+				if v := n.Args[0].Lit(); v == "shift" || v == "set" {
+					st.unsettlePositional()
+				}
+			case "eval", "source", ".", "declare", "local", "export", "readonly", "typeset", "command", "builtin":
+				st.forget()
+			default:
+				if n.Args[0].Lit() == "" || st.lookup(n.Args[0].Lit()+"()").state == boundFunc {
+					keep := st.functions()
+					st.forget()
+					for _, b := range keep {
+						st.bind(b.name, b.value)
+					}
+				}
+			}
+		}
+		return true
+	})
+}
+
+func (s *state) functions() (list []*binding) {
+	for b := s.vars; b != nil && b.name != ""; b = b.next {
+		if b.value.state == boundFunc {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+func (s *state) unsettleName(name string) {
+	if s.lookup(name).state != boundUnknown {
+		s.unknown(name)
+	}
+}
+
+func (s *state) unsettleArithm(x syntax.ArithmExpr) {
+	if w, ok := x.(*syntax.Word); ok {
+		if name := w.Lit(); syntax.ValidName(name) {
+			s.unsettleName(name)
+		}
+	}
+}
+
+func (s *state) unsettlePositional() {
+	for _, name := range positional {
+		s.unsettleName(name)
+	}
+}
+
+var positional = [...]string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}
+
+func (f *frame) funcDecl(c *syntax.FuncDecl, st state) flow {
+	if c.Name == nil || len(c.Names) > 0 {
+		f.j.note(ShellDifference, "a function without one name", f.spanOf(c))
+		return through(st)
+	}
+	name := c.Name.Value
+	if _, ok := c.Body.Cmd.(*syntax.CallExpr); ok {
+		f.j.note(ShellDifference, "a function without braces", f.spanOf(c))
+	}
+	fn := &function{name: name, body: c.Body}
+	if reason, detail := shadows(name); reason != "" {
+		f.j.add(item{Target: Target{Action: Exec, Resource: name + "()", Span: f.spanOf(c), Reason: ShadowedName, Detail: detail}, risk: reason.risk()})
+	}
+	st.bind(name+"()", value{state: boundFunc, fn: fn})
+	// The body runs later, wherever the shell is then.
+	later := st
+	keep := later.functions()
+	later.forget()
+	for _, b := range keep {
+		later.bind(b.name, b.value)
+	}
+	f.inFunc = append(f.inFunc, fn)
+	f.stmt(c.Body, later, stdin{kind: stdinUnknown})
+	f.inFunc = f.inFunc[:len(f.inFunc)-1]
+	if bomb(fn, &st) {
+		f.j.add(item{Target: Target{Action: Exec, Resource: name + "()", Span: f.spanOf(c), Reason: ForkBomb, Detail: "a function that starts itself beside itself"}, risk: riskDanger})
+	}
+	return through(st)
+}
+
+// forks records that the enclosing function starts the command beside itself.
+func (f *frame) forks(c syntax.Command) {
+	if len(f.inFunc) == 0 {
+		return
+	}
+	syntax.Walk(c, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+			if name := call.Args[0].Lit(); name != "" {
+				fn := f.inFunc[len(f.inFunc)-1]
+				fn.forks = append(fn.forks, name)
+			}
+		}
+		return true
+	})
+}
+
+// bomb reports whether fn can start itself again through functions of which
+// one forks.
+func bomb(fn *function, st *state) bool {
+	seen := map[*function]bool{}
+	self, forks := false, false
+	var visit func(g *function)
+	visit = func(g *function) {
+		seen[g] = true
+		forks = forks || len(g.forks) > 0
+		for _, list := range [...][]string{g.calls, g.forks} {
+			for _, name := range list {
+				v := st.lookup(name + "()")
+				if v.state != boundFunc {
+					continue
+				}
+				self = self || v.fn == fn
+				if !seen[v.fn] {
+					visit(v.fn)
+				}
+			}
+		}
+	}
+	visit(fn)
+	return self && forks
+}

@@ -1,0 +1,280 @@
+package policy
+
+import (
+	"path"
+	"strings"
+)
+
+// systemRoots are readable when the scope names no roots: programs, libraries
+// and facts about the system, nothing that belongs to a person.
+var systemRoots = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/tmp",
+	"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release", "/etc/redhat-release", "/etc/issue",
+	"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/protocols", "/etc/shells",
+	"/etc/timezone", "/etc/localtime", "/etc/mime.types", "/etc/passwd", "/etc/group", "/etc/fstab", "/etc/ld.so.conf", "/etc/apt/sources.list", "/etc/alternatives",
+	"/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/loadavg", "/proc/uptime", "/proc/stat", "/proc/filesystems", "/proc/mounts", "/proc/partitions",
+	"/proc/self/status", "/proc/self/limits", "/proc/self/cgroup", "/proc/self/mountinfo", "/proc/sys/kernel/osrelease",
+	"/sys/fs/cgroup", "/sys/class", "/sys/devices/system/cpu",
+}
+
+// programDirs hold the system's own programs.
+var programDirs = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/usr/libexec"}
+
+// harmlessDevices may be read and written by anybody.
+const harmlessDevices = "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/stdin /dev/stdout /dev/stderr /dev/tty"
+
+// protectedNames are files and folders below a workspace whose content runs
+// later without anyone's doing. A question precedes every write.
+var protectedNames = []string{
+	".git/config", ".git/config.worktree", ".git/hooks", ".git/info", ".git/modules", ".git/worktrees", ".git/objects/info",
+	".sandbox-exec.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea",
+	".husky/_", ".devcontainer",
+}
+
+// startupNames are files below home that run at a login or at every start of
+// a program.
+var startupNames = []string{
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".inputrc",
+	".ssh", ".gnupg", ".gitconfig", ".config", ".local/bin", ".npmrc", ".cargo/config.toml", ".cargo/bin", "bin", ".vimrc", ".emacs", ".emacs.d", ".pythonrc", ".pypirc", ".netrc", ".aws", ".kube", ".docker",
+}
+
+func inside(p, root string) bool {
+	return root == "/" && strings.HasPrefix(p, "/") || p == root || len(p) > len(root) && p[len(root)] == '/' && p[:len(root)] == root
+}
+
+func insideAny(p string, roots []string) bool {
+	for _, r := range roots {
+		if inside(p, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates are the absolute paths that a word can name, as written: not
+// cleaned, because a link before ".." leads elsewhere. None when it is unknown.
+func (j *judge) candidates(w word, st *state) []string {
+	if w.kind == dynamicWord && w.fixed == 0 && !w.below {
+		return nil
+	}
+	if strings.HasPrefix(w.text, "/") {
+		return []string{w.text}
+	}
+	var list []string
+	for _, d := range st.dirs {
+		if w.text == "" {
+			list = append(list, d)
+		} else if d == "/" {
+			list = append(list, "/"+w.text)
+		} else {
+			list = append(list, d+"/"+w.text)
+		}
+	}
+	return list
+}
+
+func (j *judge) readable(p string) bool {
+	return insideAny(p, j.scope.Read) && !insideAny(p, j.scope.Hidden)
+}
+
+func (j *judge) writable(p string) bool {
+	return insideAny(p, j.scope.Write) && !insideAny(p, j.scope.Hidden)
+}
+
+// resolved is where a path leads when its links are followed.
+func (j *judge) resolved(raw string) string {
+	if j.scope.Resolver == nil {
+		return ""
+	}
+	p, err := j.scope.Resolver.Resolve(raw)
+	if err != nil || p == "" {
+		return ""
+	}
+	return path.Clean(p)
+}
+
+func device(p string) bool {
+	return inside(p, "/dev") || inside(p, "/sys") || inside(p, "/proc")
+}
+
+func harmlessDevice(p string) bool {
+	return listed(harmlessDevices, p) || strings.HasPrefix(p, "/dev/fd/") && isNumber(p[len("/dev/fd/"):]) || inside(p, "/dev/pts") || inside(p, "/dev/shm")
+}
+
+// readPath judges the reading of a path. It adds a target for what is not
+// inside the roots.
+func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
+	if w.process || w.number || w.kind == literalWord && w.text == "" {
+		return riskSafe
+	}
+	list := f.j.candidates(w, st)
+	if len(list) == 0 || w.kind == dynamicWord && !w.below {
+		return f.addPath(c, FileRead, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven)
+	}
+	worst := riskSafe
+	for _, raw := range list {
+		lex := path.Clean(raw)
+		if w.kind != literalWord && w.fixed > 0 && strings.HasPrefix(w.text, "/") && strings.Count(w.text[:w.fixed], "/") < 2 && lex != "/" {
+			lex = "/" // a pattern in the root
+		}
+		switch {
+		case redirect && (inside(lex, "/dev/tcp") || inside(lex, "/dev/udp")):
+			worst = max(worst, f.addPath(c, NetworkTo, w, lex[len("/dev/tcp"):], NetworkRedirect, "opens a connection", riskDanger))
+		case harmlessDevice(lex):
+		case !f.j.readable(lex):
+			reason, detail := OutsideRead, "outside the readable roots"
+			if insideAny(lex, f.j.scope.Hidden) {
+				detail = "hidden from commands"
+			}
+			worst = max(worst, f.addPath(c, FileRead, w, lex, reason, detail, riskOutside))
+		default:
+			if w.kind == literalWord {
+				if real := f.j.resolved(raw); real != "" && real != lex && !f.j.readable(real) && !harmlessDevice(real) {
+					worst = max(worst, f.addPath(c, FileRead, w, real, OutsideRead, lex+" is a link to it", riskOutside))
+					continue
+				}
+			}
+			if f.j.fileRules {
+				f.addPath(c, FileRead, w, lex, InsideRoot, "", riskSafe)
+			}
+		}
+	}
+	return worst
+}
+
+// writePath judges the writing, creation or removal of a path.
+func (f *frame) writePath(c *command, w word, st *state) risk {
+	if w.process {
+		return riskSafe
+	}
+	list := f.j.candidates(w, st)
+	if len(list) == 0 {
+		return f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven)
+	}
+	raw := list[0]
+	lex := path.Clean(raw)
+	if w.kind == dynamicWord {
+		// Only the folder is certain.
+		k := strings.LastIndexByte(raw[:len(raw)-len(w.text)+w.fixed], '/')
+		lex = path.Clean(raw[:max(k, 1)])
+		if lex == "/" {
+			return f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven)
+		}
+	}
+	return f.writeTo(c, w, raw, lex)
+}
+
+func (f *frame) writeTo(c *command, w word, raw, lex string) risk {
+	switch {
+	case inside(lex, "/dev/tcp"), inside(lex, "/dev/udp"):
+		return f.addPath(c, NetworkTo, w, strings.TrimPrefix(lex[len("/dev/tcp"):], "/"), NetworkRedirect, "opens a connection", riskDanger)
+	case harmlessDevice(lex):
+		return riskSafe
+	case device(lex):
+		return f.addPath(c, FileWrite, w, lex, Device, "a device or a control file of the kernel", riskDanger)
+	case f.j.protected(lex):
+		return f.addPath(c, FileWrite, w, lex, ProtectedPath, "its content runs later, outside the sandbox", riskDanger)
+	case !f.j.writable(lex):
+		return f.addPath(c, FileWrite, w, lex, OutsideWrite, "outside the writable roots", riskDanger)
+	}
+	if w.kind == literalWord {
+		if real := f.j.resolved(raw); real != "" && real != lex {
+			switch {
+			case harmlessDevice(real):
+			case f.j.protected(real):
+				return f.addPath(c, FileWrite, w, real, ProtectedPath, lex+" is a link to it", riskDanger)
+			case !f.j.writable(real) || device(real):
+				return f.addPath(c, FileWrite, w, real, OutsideWrite, lex+" is a link to it", riskDanger)
+			}
+		}
+	}
+	return f.addPath(c, FileWrite, w, lex, FileChange, "changes a file", riskUnproven)
+}
+
+// protected reports whether a write to p, or to everything below p, changes
+// what runs later.
+func (j *judge) protected(p string) bool {
+	for _, name := range protectedNames {
+		if k := strings.Index(p, "/"+name); k >= 0 {
+			if end := k + 1 + len(name); end == len(p) || p[end] == '/' {
+				return true
+			}
+		}
+	}
+	if inside(p, j.scope.Home) && !inside(j.scope.Workspace, p) {
+		for _, name := range startupNames {
+			if inside(p, path.Join(j.scope.Home, name)) {
+				return !inside(p, j.scope.Workspace)
+			}
+		}
+	}
+	return false
+}
+
+// top says what would be removed with the clean path p: the root or home.
+func (j *judge) top(p string) Reason {
+	for strings.Contains(p, "/") && catchAll(path.Base(p)) {
+		p = path.Dir(p)
+	}
+	switch {
+	case p == "/":
+		return RemovesRoot
+	case inside(j.scope.Home, p):
+		return RemovesHome
+	}
+	return ""
+}
+
+// catchAll reports whether a pattern stands for every entry of a folder, or
+// every hidden one.
+func catchAll(s string) bool {
+	star := false
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '*':
+			star = true
+		case '?', '.':
+		case '[':
+			k := strings.IndexByte(s[i:], ']')
+			if k < 0 {
+				return false
+			}
+			i += k
+		default:
+			return false
+		}
+	}
+	return star
+}
+
+// systemProgram reports whether a path names a program of the system.
+func (j *judge) systemProgram(p string) bool {
+	dir := path.Dir(p)
+	return path.IsAbs(p) && path.Clean(p) == p && contains(programDirs, dir) && !inside(dir, j.scope.Workspace)
+}
+
+// disposable reports whether p is, or is below, a folder inside the workspace
+// that can be made again.
+func (j *judge) disposable(p string) bool {
+	if !inside(p, j.scope.Workspace) || p == j.scope.Workspace {
+		return false
+	}
+	rel := p[len(strings.TrimSuffix(j.scope.Workspace, "/"))+1:]
+	for rel != "" {
+		name, rest, _ := strings.Cut(rel, "/")
+		if contains(j.policy.Disposable, name) {
+			return true
+		}
+		if catchAll(name) || strings.ContainsAny(name, "*?[") {
+			// *.egg-info as a row of the list is matched as it is written
+			return false
+		}
+		rel = rest
+	}
+	return false
+}
+
+// temporary reports whether p is below a temporary folder of the scope.
+func (j *judge) temporary(p string) bool {
+	return inside(p, "/tmp") && p != "/tmp" && !catchAll(strings.TrimPrefix(p, "/tmp/")) && j.writable(p) && !inside(j.scope.Workspace, p)
+}

@@ -228,18 +228,28 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces boo
 	p.cgroup, err = makeCgroup(spec.Limits)
 	switch {
 	case err == nil:
-		if cgroupFiles, err = p.cgroup.procsFiles(); err != nil {
-			return nil, &sandbox.SetupError{Layer: sandbox.LayerCgroup, Step: "open cgroup.procs", Err: err}
+		if contains(spec.Require, sandbox.LayerCgroup) && p.cgroup.layer().State != sandbox.Enforced {
+			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "all limits by a cgroup", Have: p.cgroup.layer().Why}
 		}
-		h.cgroupFDs = len(cgroupFiles)
+		tasks, into, err := p.cgroup.entrances()
+		if err != nil {
+			return nil, err
+		}
+		cgroupFiles, h.cgroupTasks, h.cgroupInto = tasks, len(tasks), into != nil
+		if into != nil {
+			cgroupFiles = append(cgroupFiles, into)
+		}
 	case errors.Is(err, errNoCgroup):
 		p.cgroup, noCgroup = nil, err.Error()
 		if !mayMiss(spec, sandbox.LayerCgroup) {
 			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: noCgroup,
 				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing"}
 		}
+		if h.namespaces && !h.admin {
+			h.rlimits = append(h.rlimits, processRlimit(spec.Limits)...)
+		}
 	default:
-		return nil, &sandbox.SetupError{Layer: sandbox.LayerCgroup, Step: "make a cgroup", Err: err}
+		return nil, err
 	}
 
 	s, err := compile(spec, h, t)

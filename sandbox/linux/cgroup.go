@@ -350,22 +350,34 @@ func (g group) limit(l sandbox.Limits) error {
 	return nil
 }
 
-// procsFiles opens the files to which a process writes "0" to enter. What the
-// kernel checks then is the right of the process that opened them, so that a
-// helper can enter that has lost its own.
-func (c *cgroup) procsFiles() ([]*os.File, error) {
-	var files []*os.File
+// entrances opens the ways in: files to which a process of one thread writes
+// "0" (v1), and the directory into which a process is cloned (v2). What the
+// kernel checks of the files is the right of the process that opened them.
+//
+// A write to cgroup.procs would do in both, but it waits for a grace period of
+// the kernel's RCU unless another process has just been moved: 10 ms and more
+// on an idle machine. A thread that moves itself does not wait (v1: tasks,
+// since Linux 5.4), and neither does clone3(2) with CLONE_INTO_CGROUP.
+func (c *cgroup) entrances() (tasks []*os.File, into *os.File, err error) {
 	for _, g := range c.groups {
-		f, err := os.OpenFile(filepath.Join(g.path, "cgroup.procs"), os.O_WRONLY, 0)
+		var f *os.File
+		if g.unified {
+			f, err = os.OpenFile(g.path, unix.O_PATH|unix.O_DIRECTORY, 0)
+			into = f
+		} else if f, err = os.OpenFile(filepath.Join(g.path, "tasks"), os.O_WRONLY, 0); err == nil {
+			tasks = append(tasks, f)
+		}
 		if err != nil {
-			for _, f := range files {
+			for _, f := range tasks {
 				f.Close()
 			}
-			return nil, cgroupError("open the group's processes", err)
+			if into != nil {
+				into.Close()
+			}
+			return nil, nil, cgroupError("open the group "+g.path, err)
 		}
-		files = append(files, f)
 	}
-	return files, nil
+	return tasks, into, nil
 }
 
 // kill ends every process in the group. They may not be gone yet when it

@@ -207,7 +207,7 @@ func pathExists(path string) bool {
 // inside is a command that enters the group and then is a shell with script.
 func inside(t *testing.T, c *cgroup, script string, args ...string) *exec.Cmd {
 	t.Helper()
-	files, err := c.procsFiles()
+	files, into, err := c.entrances()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +215,7 @@ func inside(t *testing.T, c *cgroup, script string, args ...string) *exec.Cmd {
 		for _, f := range files {
 			f.Close()
 		}
+		into.Close()
 	})
 	enter := ""
 	for i := range files {
@@ -222,6 +223,9 @@ func inside(t *testing.T, c *cgroup, script string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command("/bin/sh", append([]string{"-c", enter + "{ " + script + "; }", "sh"}, args...)...)
 	cmd.ExtraFiles = files
+	if into != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(into.Fd())}
+	}
 	return cmd
 }
 

@@ -37,7 +37,12 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 		return nil, err
 	}
 	s := &setup{pidns: h.namespaces}
-	if h.cgroupFDs == 0 {
+	handed := helper.FirstFD + len(t.keep) + h.cgroupTasks // first descriptor behind those
+	if h.cgroupInto {
+		s.cgroup = handed
+		handed++
+	}
+	if !h.cgroupInto && h.cgroupTasks == 0 {
 		s.memory, s.tasks = uint64(max(spec.Limits.Memory, 0)), uint64(max(spec.Limits.PIDs, 0))
 	}
 	in := &builder{set: s, steps: &s.init}
@@ -56,7 +61,7 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 	in.sys("no new privileges", "", unix.SYS_PRCTL, num(unix.PR_SET_NO_NEW_PRIVS), num(1))
 	in.layer = sandbox.LayerDescriptors
 	in.sys("close the rest", "the caller's open files stay out", unix.SYS_CLOSE_RANGE,
-		num(helper.FirstFD+len(t.keep)+h.cgroupFDs), num(^uint32(0)), num(0))
+		num(handed), num(^uint32(0)), num(0))
 
 	out := &builder{set: s, steps: &s.target}
 	out.program(spec, h, grants, t)
@@ -145,7 +150,7 @@ func contains(list []string, s string) bool {
 // when the memory is used up.
 func (b *builder) cgroup(h *host, first int) {
 	b.layer = sandbox.LayerCgroup
-	for i := range h.cgroupFDs {
+	for i := range h.cgroupTasks {
 		b.sys("join cgroup", "", unix.SYS_WRITE, num(first+i), b.str("0"), num(1))
 	}
 }

@@ -72,9 +72,9 @@ func TestGolden(t *testing.T) {
 		spec func(*sandbox.Spec)
 	}{
 		"user":         {},
-		"root":         {host: func(h *host) { h.uid, h.gid, h.admin, h.ttyGroup, h.cgroupFDs = 0, 0, true, true, 2 }},
+		"root":         {host: func(h *host) { h.uid, h.gid, h.admin, h.ttyGroup, h.cgroupTasks = 0, 0, true, true, 2 }},
 		"linux-5.10":   {host: func(h *host) { h.abi, h.mountSetattr = 0, false }},
-		"linux-7.3":    {host: func(h *host) { h.abi = 11 }},
+		"linux-7.3":    {host: func(h *host) { h.abi, h.cgroupInto = 11, true }},
 		"host-network": {spec: func(s *sandbox.Spec) { s.Network = sandbox.NetworkHost }},
 		"session-tmp":  {spec: func(s *sandbox.Spec) { s.Tmp = "/state/tmp" }},
 		"hidden-home": {spec: func(s *sandbox.Spec) {

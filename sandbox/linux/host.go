@@ -39,7 +39,8 @@ type host struct {
 	filter       []byte
 	rlimits      []rlimit
 	canaryDir    string           // Landlock alone: anyone may write here, the program may not
-	cgroupFDs    int              // how many cgroup.procs files the helper is given
+	cgroupTasks  int              // how many tasks files of v1 the helper is given
+	cgroupInto   bool             // and whether the directory of a v2 group
 	keep         int              // how many descriptors the program keeps
 	ignored      []syscall.Signal // of the helper's list, those that stay ignored
 	sigmask      uint64           // that the program starts with

@@ -17,6 +17,7 @@ import (
 // then those of its forked child, which becomes the program.
 type setup struct {
 	pidns        bool
+	cgroup       int    // descriptor of the cgroup into which the program is forked; 0 = none
 	memory       uint64 // bytes that the helper watches for, where no cgroup caps them
 	tasks        uint64
 	init, target []step
@@ -137,7 +138,7 @@ func (s *setup) encode() []byte {
 	*h = helper.Header{
 		Magic: helper.Magic, Size: uint64(len(out)), Steps: stepsAt,
 		Init: uint64(len(s.init)), Target: uint64(len(s.target)),
-		Memory: s.memory, Tasks: s.tasks,
+		Cgroup: uint64(s.cgroup), Memory: s.memory, Tasks: s.tasks,
 	}
 	if s.pidns {
 		h.PIDNS = 1
@@ -205,6 +206,9 @@ func (s *setup) String() string {
 	list(s.init)
 	if s.memory != 0 || s.tasks != 0 {
 		fmt.Fprintf(&w, "  [watch]\n    end the tree above %d bytes of memory or %d processes and threads  # 0 = not watched\n", s.memory, s.tasks)
+	}
+	if s.cgroup != 0 {
+		w.WriteString("  [cgroup]\n    fork the program into the cgroup\n")
 	}
 	w.WriteString("program:\n")
 	list(s.target)

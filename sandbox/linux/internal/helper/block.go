@@ -27,6 +27,7 @@ type Header struct {
 	Init   uint64 // number of steps that the helper runs
 	Target uint64 // number of steps, after those, that the forked child runs
 	PIDNS  uint64 // 1: the helper is PID 1 of a namespace of its own
+	Cgroup uint64 // descriptor of the cgroup into which the program is forked, or 0
 	Memory uint64 // bytes that the tree may use, watched by the helper; 0 = not watched
 	Tasks  uint64 // processes and threads, likewise
 	Failed uint64 // 1 + index of the step that failed

@@ -121,6 +121,11 @@ func run(h *Header, first, n uint64) bool {
 	return true
 }
 
+// cloneArgs is struct clone_args of clone3(2).
+type cloneArgs struct {
+	flags, pidFD, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
+}
+
 // forkTarget forks the child that becomes the program and waits until it has
 // executed it or failed. Only the child is restricted by its steps, so the
 // helper stays able to reap and to report.
@@ -130,7 +135,13 @@ func forkTarget(h *Header) int {
 	// A Go signal handler must not run in the child: its steps unblock.
 	all := ^uint64(0)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&all)), 0, 8, 0, 0)
-	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, syscall.CLONE_VFORK|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	nr, a0, a1 := uintptr(syscall.SYS_CLONE), uintptr(syscall.CLONE_VFORK|syscall.SIGCHLD), uintptr(0)
+	if h.Cgroup != 0 {
+		const sysClone3, intoCgroup = 435, 0x200000000
+		args := cloneArgs{flags: syscall.CLONE_VFORK | intoCgroup, exitSignal: uint64(syscall.SIGCHLD), cgroup: h.Cgroup}
+		nr, a0, a1 = sysClone3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args)
+	}
+	pid, _, errno := syscall.RawSyscall6(nr, a0, a1, 0, 0, 0, 0)
 	if errno != 0 {
 		h.Errno = uint64(errno)
 		h.Failed = h.Init + h.Target + 1

@@ -70,7 +70,7 @@ type files struct {
 }
 
 type limits struct {
-	Memory    string  `toml:"memory"` // "4GiB", "50%" of the machine's, "unlimited"
+	Memory    string  `toml:"memory"` // "4G", "50%" of the machine's, "unlimited"
 	PIDs      int64   `toml:"pids"`   // -1 = unlimited, as in the others
 	CPUs      float64 `toml:"cpus"`
 	OpenFiles int64   `toml:"open-files"`
@@ -86,7 +86,7 @@ type toolCall struct {
 	Timeout    string `toml:"timeout"` // "90s", "5m"
 	MaxTimeout string `toml:"max-timeout"`
 	Grace      string `toml:"grace"`
-	Output     string `toml:"output"` // "10MiB", "unlimited"
+	Output     string `toml:"output"` // "16M", "unlimited"
 }
 
 type rule struct {
@@ -234,7 +234,7 @@ func (c *checker) memory(text string, key ...string) (bytes int64, share float64
 	return bytes, 0
 }
 
-// size reads "512MiB"; 0 if there is no text.
+// size reads "512M" or "512MiB", as the command line does; 0 if there is no text.
 func (c *checker) size(text string, key ...string) int64 {
 	switch text {
 	case "":
@@ -242,15 +242,15 @@ func (c *checker) size(text string, key ...string) int64 {
 	case "unlimited":
 		return sandbox.Unlimited
 	}
-	number, shift := text, 0
-	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if n, ok := strings.CutSuffix(text, unit); ok {
-			number, shift = n, 10*(i+1)
+	number, shift := strings.TrimSuffix(text, "iB"), 0
+	if i := len(number) - 1; i >= 0 {
+		if unit := strings.IndexByte("KMGT", number[i]); unit >= 0 {
+			number, shift = number[:i], 10*(unit+1)
 		}
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || n > math.MaxInt64>>shift {
-		c.that(fmt.Errorf(`%q is no size: want a number above zero with KiB, MiB, GiB or TiB, such as "512MiB", or "unlimited"`, text), key...)
+		c.that(fmt.Errorf(`%q is no size: want a number above zero with K, M, G or T, such as "512M", or "unlimited"`, text), key...)
 		return 0
 	}
 	return n << shift

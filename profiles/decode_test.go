@@ -51,6 +51,8 @@ func TestParseRefuses(t *testing.T) {
 		{"variable to set", "[environment.set]\n'A*' = 'x'\n", 2, 1, `"A*" is no name`},
 		{"memory", "[limits]\nmemory = 'lots'\n", 2, 1, `"lots" is no size`},
 		{"memory unit", "[limits]\nmemory = '5GB'\n", 2, 1, `"5GB" is no size`},
+		{"memory in units of nothing", "[limits]\nmemory = '5iB5'\n", 2, 1, "is no size"},
+		{"memory without a number", "[limits]\nmemory = 'G'\n", 2, 1, "is no size"},
 		{"negative memory", "[limits]\nmemory = '-1GiB'\n", 2, 1, "is no size"},
 		{"memory overflow", "[limits]\nmemory = '99999999999TiB'\n", 2, 1, "is no size"},
 		{"tiny memory", "[limits]\nmemory = '5KiB'\n", 2, 1, "too little memory"},
@@ -117,7 +119,7 @@ hide = ["*.pem", "~/x", "/y"]
 unprotect = [".git/hooks", ".git", ".vscode"]
 sockets = ["/run/docker.sock"]
 [limits]
-memory = "2GiB"
+memory = "2G"
 pids = -1
 cpus = 1.5
 open-files = 100

@@ -175,8 +175,7 @@ type Preview struct {
 	Notices  []Notice
 }
 
-// DryRun judges c and compiles its confinement, but makes, asks and runs
-// nothing.
+// DryRun judges c and compiles its confinement, but asks and runs nothing.
 func DryRun(c Command) (Preview, error) {
 	k, err := prepare(c)
 	if err != nil {
@@ -186,6 +185,7 @@ func DryRun(c Command) (Preview, error) {
 	if err := k.runnable(); err != nil {
 		return preview, err
 	}
+	preview.Notices = append(preview.Notices, keep(&k.place, &k.profile)...)
 	if err := k.compile(); err != nil {
 		return preview, err
 	}

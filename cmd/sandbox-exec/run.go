@@ -108,7 +108,7 @@ func epilogue(r runner.Result) []string {
 	case runner.TimedOut:
 		out = append(out, fmt.Sprintf("ended: it ran longer than --timeout allows (%.1f s)", r.Usage.Wall.Seconds()))
 	case runner.OOM:
-		out = append(out, "ended: it used more memory than "+bytes(r.Usage.MemoryLimit), "hint: --memory SIZE gives it more")
+		out = append(out, "ended: it used more memory than "+mebibytes(r.Usage.MemoryLimit), "hint: --memory SIZE gives it more")
 	case runner.PIDsLimit:
 		out = append(out, fmt.Sprintf("ended: it started more than %d processes and threads", r.Usage.PIDsLimit), "hint: --pids NUMBER gives it more")
 	case runner.HelperLost:
@@ -139,7 +139,7 @@ func summary(r runner.Result) string {
 		how, r.Usage.Wall.Seconds(), r.Usage.CPU.Seconds(), r.Usage.MemoryPeak>>20, r.Decision.Verdict, strings.Join(held, ", "))
 }
 
-func bytes(n int64) string {
+func mebibytes(n int64) string {
 	const mib = 1 << 20
 	if n <= 0 {
 		return "its limit"

@@ -29,6 +29,8 @@ func argv() {
 }
 
 func TestScripts(t *testing.T) {
+	// Workspaces are not below /tmp, which is another one for a command.
+	t.Setenv("TMPDIR", "/var/tmp")
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		RequireExplicitExec: true,
@@ -37,7 +39,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("LANG", "C")
 			e.Cd = filepath.Join(e.WorkDir, "home", "ws")
-			return os.MkdirAll(e.Cd, 0o755)
+			return os.MkdirAll(e.Cd, 0o755) // a file "x" of the workspace is home/ws/x in an archive
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {

@@ -1,0 +1,194 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a pseudo terminal with a sandbox-exec on it.
+type terminal struct {
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+	seen   bytes.Buffer
+}
+
+func onTerminal(t *testing.T, dir string, args ...string) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	// Not by Fd, which would end the deadlines for reads.
+	raw, err := master.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	raw.Control(func(fd uintptr) {
+		if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
+			n, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{
+		Path: self, Args: append([]string{"sandbox-exec"}, args...), Dir: dir,
+		Env:   append(os.Environ(), "HOME="+filepath.Dir(dir)),
+		Stdin: slave, Stdout: slave, Stderr: slave,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Setctty: true},
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return &terminal{t: t, master: master, cmd: cmd}
+}
+
+// expect reads until text is seen.
+func (tm *terminal) expect(text string) {
+	tm.t.Helper()
+	tm.master.SetReadDeadline(time.Now().Add(20 * time.Second))
+	buf := make([]byte, 4096)
+	for !strings.Contains(tm.seen.String(), text) {
+		n, err := tm.master.Read(buf)
+		tm.seen.Write(buf[:n])
+		if err != nil {
+			tm.cmd.Process.Kill()
+			tm.t.Fatalf("%v, waiting for %q; seen so far:\n%s", err, text, tm.seen.String())
+		}
+	}
+}
+
+func (tm *terminal) typeText(text string) { tm.master.WriteString(text) }
+
+// ending is the exit status, or 128 and the signal, as a shell says it.
+func (tm *terminal) ending() int {
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			if _, err := tm.master.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	tm.cmd.Wait()
+	status := tm.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+func workspace(t *testing.T) string {
+	t.Helper()
+	home, err := os.MkdirTemp("/var/tmp", "sandbox-exec-test-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	ws := filepath.Join(home, "ws")
+	if err := os.MkdirAll(filepath.Join(ws, "src"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return ws
+}
+
+func TestPrompt(t *testing.T) {
+	for _, tt := range []struct {
+		keys string
+		want int
+		runs bool
+	}{
+		{"y\n", 0, true},
+		{"YES\n", 0, true},
+		{"\n", exitRefused, false},
+		{"n\n", exitRefused, false},
+		{"yes please\n", exitRefused, false},
+		{"\x04", exitRefused, false}, // end of file
+		{"\x03", 128 + int(syscall.SIGINT), false},
+	} {
+		t.Run(fmt.Sprintf("%q", tt.keys), func(t *testing.T) {
+			ws := workspace(t)
+			tm := onTerminal(t, ws, "-c", "rm -rf src")
+			tm.expect("[y/N] ")
+			if seen := tm.seen.String(); !strings.Contains(seen, "    rm -rf src\r\n") || !strings.Contains(seen, ws) {
+				t.Errorf("the question does not show the command and where it runs:\n%s", seen)
+			}
+			tm.typeText(tt.keys)
+			got := tm.ending()
+			_, err := os.Stat(filepath.Join(ws, "src"))
+			if ran := err != nil; got != tt.want || ran != tt.runs {
+				t.Errorf("ended with %d, want %d; ran %v", got, tt.want, ran)
+			}
+		})
+	}
+}
+
+// What was typed before the question is no answer to it.
+func TestPromptForgetsWhatWasTyped(t *testing.T) {
+	ws := workspace(t)
+	master := onTerminal(t, ws, "-c", "rm -rf src")
+	master.typeText("y\ny\n")
+	master.expect("[y/N] ")
+	time.Sleep(200 * time.Millisecond)
+	master.typeText("n\n")
+	if got := master.ending(); got != exitRefused {
+		t.Errorf("ended with %d", got)
+	}
+}
+
+// A command cannot move the cursor in the question about it.
+func TestPromptEscapes(t *testing.T) {
+	ws := workspace(t)
+	tm := onTerminal(t, ws, "-c", "rm -rf src # \x1b[2K\x1b[1A harmless \u202e")
+	tm.expect("[y/N] ")
+	if seen := tm.seen.String(); strings.ContainsAny(seen, "\x1b\u202e") {
+		t.Errorf("%q", seen)
+	}
+	tm.typeText("n\n")
+	tm.ending()
+}
+
+// ^C reaches the command once, from the terminal, and not again from us.
+func TestInterruptOnATerminal(t *testing.T) {
+	ws := workspace(t)
+	tm := onTerminal(t, ws, "-c", `trap 'echo got it' INT; echo up; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo end; exit 4`)
+	tm.expect("up")
+	tm.typeText("\x03")
+	tm.expect("end")
+	if n := strings.Count(tm.seen.String(), "got it"); n != 1 {
+		t.Errorf("%d interrupts", n)
+	}
+	if got := tm.ending(); got != 4 {
+		t.Errorf("ended with %d", got)
+	}
+
+	tm = onTerminal(t, ws, "-c", "echo up; exec sleep 30")
+	tm.expect("up")
+	tm.typeText("\x03")
+	if got := tm.ending(); got != 128+int(syscall.SIGINT) {
+		t.Errorf("ended with %d", got)
+	}
+}

@@ -96,20 +96,6 @@ func (f *frame) remover(c *command, st *state) {
 	f.add(c, main)
 }
 
-// disposableName reports a relative path that is disposable in any folder.
-func (j *judge) disposableName(p string) bool {
-	p = path.Clean(p)
-	if path.IsAbs(p) || p == "." || strings.HasPrefix(p, "..") {
-		return false
-	}
-	for _, name := range strings.Split(p, "/") {
-		if contains(j.policy.Disposable, name) {
-			return true
-		}
-	}
-	return false
-}
-
 // findTests are the tests, options and actions of find that change nothing,
 // with the number of words that follow: find(1), findutils 4.10.
 var findTests = map[string]int{
@@ -153,6 +139,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 		}
 	}
 	filtered, removes, names := false, false, true
+	only, plain := "", true // the name that everything found has
 	var runs [][]word
 	for ; i < len(args); i++ {
 		a := args[i]
@@ -180,8 +167,12 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 			switch a.text {
 			case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
 				filtered = filtered || i+1 >= len(args) || strings.Trim(args[i+1].text, "*/") != ""
+				if a.text == "-name" && i+1 < len(args) && args[i+1].literal() {
+					only = args[i+1].text
+				}
 			case "!", "-not", "-a", "-and", "-o", "-or", "(", ")", ",":
 				filtered = filtered || a.text == "!" || a.text == "-not"
+				plain = plain && (a.text == "-a" || a.text == "-and")
 			default:
 				filtered = true
 			}
@@ -230,7 +221,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 			if r := f.j.top(path.Clean(raw)); r != "" && w.kind != dynamicWord {
 				tops, topPath = r, path.Clean(raw)
 			}
-			if !f.j.disposable(path.Clean(raw)) && !f.j.temporary(path.Clean(raw)) {
+			if lex := path.Clean(raw); !f.j.disposable(lex) && !f.j.temporary(lex) && !(plain && only != "" && f.j.disposable(lex+"/…/"+only)) {
 				anyOutside = true
 			}
 		}
@@ -253,9 +244,13 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 	}
 	main.Target.Argv = nil
 	f.add(c, main)
-	found := "./…"
+	tail := "…"
+	if plain && only != "" && !strings.Contains(only, "/") {
+		tail = "…/" + only
+	}
+	found := "./" + tail
 	if len(starts) == 1 && starts[0].literal() {
-		found = strings.TrimSuffix(starts[0].text, "/") + "/…"
+		found = strings.TrimSuffix(starts[0].text, "/") + "/" + tail
 	}
 	for _, run := range runs {
 		if len(run) == 0 {
@@ -271,7 +266,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 		for _, w := range run {
 			if k := strings.Index(w.text, "{}"); k >= 0 && w.literal() {
 				if w.text == "{}" {
-					w = word{text: found, fixed: len(found) - len("…"), kind: dynamicWord, below: tops == "" && !anyDynamic, pos: w.pos, end: w.end}
+					w = word{text: found, fixed: len(found) - len(tail), kind: dynamicWord, below: tops == "" && !anyDynamic, pos: w.pos, end: w.end}
 				} else {
 					w = word{text: w.text, fixed: k, kind: dynamicWord, pos: w.pos, end: w.end}
 				}
@@ -282,7 +277,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 		f.run(inner, &sub)
 	}
 	if names && main.risk == riskSafe {
-		return output{kind: outNames}
+		return output{kind: outNames, text: tail}
 	}
 	return output{}
 }

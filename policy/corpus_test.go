@@ -82,3 +82,26 @@ func TestCorpus(t *testing.T) {
 	}
 	t.Logf("%d of %d harmless commands are allowed", allowed, allows)
 }
+
+// disposable is the list that the labels of mode allow were written for.
+var disposable = []string{"dist", "build", "target", "node_modules", ".venv", "__pycache__", ".next", "*.egg-info"}
+
+// TestLabels checks the project's own labelled commands, each in its mode.
+func TestLabels(t *testing.T) {
+	for _, name := range []string{"allow-mode.jsonl"} {
+		rows := readRows(t, name)
+		for _, r := range rows {
+			p := &Policy{Mode: r.Mode, Disposable: disposable}
+			var d Decision
+			if r.Argv != nil {
+				d = p.DecideArgs(r.Argv, corpusScope())
+			} else {
+				d = p.Decide(r.Cmd, corpusScope())
+			}
+			if !wanted(r.Want, d.Verdict) {
+				t.Errorf("%s: %s: mode %v: %q: %v, want %s (%s): %v", name, r.ID, r.Mode, r.Cmd, d.Verdict, r.Want, r.Why, d.Err())
+			}
+		}
+		t.Logf("%s: %d rows", name, len(rows))
+	}
+}

@@ -21,7 +21,7 @@ var dangers = []dangerRow{
 	{names: "mkfs* mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted partprobe blkdiscard hdparm cryptsetup lvremove vgremove pvremove zpool zfs mdadm badblocks diskpart newfs*", reason: Destructive, detail: "formats or changes disks"},
 	{names: "diskutil", verb: "erase*|partition*|zero*|secureErase|reformat|apfs", reason: Destructive, detail: "formats disks"},
 	{names: "shutdown reboot halt poweroff telinit init kexec", reason: SystemChange, detail: "stops the machine"},
-	{names: "systemctl loginctl", reason: SystemChange, detail: "controls services of the machine", not: "--version --help", verb: "poweroff|reboot|halt|kexec|suspend|hibernate|hybrid-sleep|rescue|emergency|default|isolate|start|stop|restart|reload|kill|enable|disable|mask|unmask|edit|set-*|daemon-*|import-environment|link|revert|terminate-*|kill-*|lock-*|switch-root|soft-reboot|exit"},
+	{names: "systemctl loginctl", reason: SystemChange, detail: "controls services of the machine", verb: "poweroff|reboot|halt|kexec|suspend|hibernate|hybrid-sleep|rescue|emergency|default|isolate|start|stop|restart|reload|kill|enable|disable|mask|unmask|edit|set-*|daemon-*|import-environment|link|revert|terminate-*|kill-*|lock-*|switch-root|soft-reboot|exit"},
 	{names: "service rc-service launchctl update-rc.d chkconfig", reason: SystemChange, detail: "controls services of the machine"},
 	{names: "insmod rmmod modprobe depmod kmod sysctl dkms bpftool", reason: SystemChange, detail: "changes the kernel"},
 	{names: "mount umount swapon swapoff losetup fusermount fusermount3 pivot_root switch_root", reason: SystemChange, detail: "changes what is mounted"},
@@ -46,6 +46,7 @@ var dangers = []dangerRow{
 	{names: "git", verb: "clean", not: "-n --dry-run", reason: Destructive, detail: "removes files that are not tracked"},
 	{names: "git", verb: "checkout", flags: "-f --force -- .", reason: Destructive, detail: "throws away changes"},
 	{names: "git", verb: "switch", flags: "-f --force --discard-changes", reason: Destructive, detail: "throws away changes"},
+	{names: "git", verb: "restore", flags: "--worktree -W", reason: Destructive, detail: "throws away changes"},
 	{names: "git", verb: "restore", not: "--staged -S", reason: Destructive, detail: "throws away changes"},
 	{names: "git", verb: "stash drop|stash clear", reason: Destructive, detail: "throws away stashed changes"},
 	{names: "git", verb: "branch", flags: "-D -d --delete -M --force -f", reason: Destructive, detail: "removes or moves branches"},
@@ -74,16 +75,16 @@ var dangers = []dangerRow{
 	{names: "twine", verb: "upload", reason: RemoteEffect, detail: "changes the package registry"},
 	{names: "poetry uv flit hatch", verb: "publish", reason: RemoteEffect, detail: "changes the package registry"},
 	{names: "mvn gradle gradlew sbt", verb: "deploy|publish", reason: RemoteEffect, detail: "changes the package registry"},
-	{names: "gh glab hub", not: "--version --help", reason: RemoteEffect, detail: "acts with the person's account", verb: "pr create|pr merge|pr close|pr edit|pr review|pr comment|pr ready|pr reopen|issue create|issue close|issue edit|issue comment|issue delete|issue transfer|release create|release delete|release upload|release edit|repo create|repo delete|repo edit|repo fork|repo archive|repo rename|repo sync|api|secret|variable|auth|gist create|gist delete|gist edit|workflow run|workflow disable|workflow enable|run cancel|run rerun|run delete|ssh-key|gpg-key|label|cache delete|extension|alias|config|codespace|mr"},
-	{names: "aws gcloud az doctl heroku fly flyctl vercel netlify wrangler firebase railway supabase oci ibmcloud linode-cli hcloud scw", not: "--version --help", reason: RemoteEffect, detail: "acts with the person's account"},
-	{names: "kubectl oc", not: "--help", verb: "apply|create|delete|replace|patch|edit|scale|rollout|exec|run|cp|attach|debug|drain|cordon|uncordon|taint|label|annotate|expose|autoscale|set|proxy|port-forward|certificate|auth|config|kustomize|krew", reason: RemoteEffect, detail: "changes a cluster"},
+	{names: "gh glab hub", reason: RemoteEffect, detail: "acts with the person's account", verb: "pr create|pr merge|pr close|pr edit|pr review|pr comment|pr ready|pr reopen|issue create|issue close|issue edit|issue comment|issue delete|issue transfer|release create|release delete|release upload|release edit|repo create|repo delete|repo edit|repo fork|repo archive|repo rename|repo sync|api|secret|variable|auth|gist create|gist delete|gist edit|workflow run|workflow disable|workflow enable|run cancel|run rerun|run delete|ssh-key|gpg-key|label|cache delete|extension|alias|config|codespace|mr"},
+	{names: "aws gcloud az doctl heroku fly flyctl vercel netlify wrangler firebase railway supabase oci ibmcloud linode-cli hcloud scw", reason: RemoteEffect, detail: "acts with the person's account"},
+	{names: "kubectl oc", verb: "apply|create|delete|replace|patch|edit|scale|rollout|exec|run|cp|attach|debug|drain|cordon|uncordon|taint|label|annotate|expose|autoscale|set|proxy|port-forward|certificate|auth|config|kustomize|krew", reason: RemoteEffect, detail: "changes a cluster"},
 	{names: "helm", verb: "install|upgrade|uninstall|delete|rollback|push|repo|plugin|registry", reason: RemoteEffect, detail: "changes a cluster"},
 	{names: "terraform tofu terragrunt pulumi cdk ansible ansible-playbook", verb: "apply|destroy|import|taint|untaint|state|up|deploy|refresh|force-unlock|login|logout|workspace", reason: RemoteEffect, detail: "changes infrastructure"},
 	{names: "ansible ansible-playbook ansible-pull", reason: RemoteEffect, detail: "runs commands on other machines"},
 	{names: "mail mailx sendmail mutt msmtp swaks", reason: RemoteEffect, detail: "sends mail"},
 
 	// Containers run outside of the sandbox: who reaches the daemon is root.
-	{names: "docker podman nerdctl docker-compose podman-compose lxc lxc-attach incus crictl ctr buildah machinectl vagrant multipass limactl colima minikube kind", not: "--version --help -v", reason: Container, detail: "runs or changes containers, outside the sandbox",
+	{names: "docker podman nerdctl docker-compose podman-compose lxc lxc-attach incus crictl ctr buildah machinectl vagrant multipass limactl colima minikube kind", reason: Container, detail: "runs or changes containers, outside the sandbox",
 		verb: "run|exec|build|buildx|compose|up|down|start|stop|restart|kill|rm|rmi|create|commit|cp|load|import|push|login|logout|tag|update|rename|pause|unpause|attach|system|volume|network|swarm|service|stack|node|secret|config|plugin|context|builder|image|container|manifest|trust|pull|save|export|launch|delete|shell|ssh|init|destroy|apply|enter|*"},
 }
 
@@ -131,7 +132,10 @@ func (row *dangerRow) holds(base string, args []word) bool {
 		return false
 	}
 	for _, a := range args {
-		if row.not != "" && a.literal() && flagMatches(row.not, a.text) {
+		if row.not == "" || a.literal() && a.text == "--" {
+			break
+		}
+		if a.literal() && flagMatches(row.not, a.text) {
 			return false
 		}
 	}

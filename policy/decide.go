@@ -61,15 +61,18 @@ type Request struct {
 // Decide judges a script in the dialect of s.Shell.
 func (p *Policy) Decide(script string, s Scope) Decision {
 	j := newJudge(p, s)
-	lang := syntax.LangBash
-	if j.scope.Shell != Bash {
-		lang = syntax.LangPOSIX
-	}
-	f := frame{j: j, text: script, lang: lang}
+	f := frame{j: j, text: script, lang: langOf(j.scope.Shell)}
 	st := state{dirs: []string{j.scope.Cwd}}
 	f.script(&st, stdin{})
 	f.runTraps(&st)
 	return j.decision(j.parse)
+}
+
+func langOf(s Shell) syntax.LangVariant {
+	if s == Bash {
+		return syntax.LangBash
+	}
+	return syntax.LangPOSIX
 }
 
 // DecideArgs judges the execution of exactly these arguments, without a shell
@@ -108,7 +111,7 @@ func newJudge(p *Policy, s Scope) *judge {
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		j.denyRules = j.denyRules || r.Verdict != Allow && r.Verdict != Ask
+		j.denyRules = j.denyRules || r.strictness() == Deny
 		j.fileRules = j.fileRules || r.Action == FileRead
 	}
 	return j
@@ -154,7 +157,7 @@ func (j *judge) settle(it *item) {
 	mode := j.policy.Mode
 	set := func(v Verdict, s Stage) { it.Verdict, it.Stage = v, s }
 	switch {
-	case rule != nil && rule.Verdict != Allow && rule.Verdict != Ask:
+	case rule != nil && rule.strictness() == Deny:
 		set(Deny, StageRule)
 		it.Rule, it.Detail = rule.Source, rule.Reason
 	case it.risk == riskBreaker:

@@ -23,7 +23,8 @@ type item struct {
 	Target
 	risk     risk
 	words    []word
-	layers   [][]string
+	layers   [][]string // other words that ask and deny rules are tried on
+	paths    []string   // file targets: as written and with links followed
 	denyOnly bool
 }
 

@@ -74,7 +74,7 @@ type outKind uint8
 const (
 	outUnknown outKind = iota
 	outText            // known text
-	outNames           // names of files below the current directory
+	outNames           // names of files below the current directory; text may be their pattern
 	outNothing
 	outTemp // the name of a new file below the temporary folder
 )
@@ -89,7 +89,7 @@ func (o output) pipe() stdin {
 	case outText:
 		return stdin{stdinUnknown, o.text}
 	case outNames:
-		return stdin{kind: stdinNames}
+		return stdin{stdinNames, o.text}
 	}
 	return stdin{kind: stdinUnknown}
 }
@@ -196,7 +196,7 @@ func (f *frame) rawScan(text string, st *state) {
 		}
 		seg := text[:end]
 		text = text[min(end+1, len(text)):]
-		if len(seg) > 4096 || !strings.ContainsAny(seg, "/~$*.") {
+		if len(seg) > 4096 || !f.j.denyRules && !strings.ContainsAny(seg, "/~$*.") {
 			continue
 		}
 		budget--

@@ -135,7 +135,7 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 				}
 			}
 			if f.j.fileRules {
-				f.addPath(c, FileRead, w, lex, InsideRoot, "", riskSafe)
+				f.add(c, item{Target: Target{Action: FileRead, Resource: lex, Reason: InsideRoot, Dynamic: w.kind == dynamicWord}, risk: riskSafe, paths: f.j.bothPaths(raw, lex)})
 			}
 		}
 	}
@@ -188,7 +188,16 @@ func (f *frame) writeTo(c *command, w word, raw, lex string) risk {
 			}
 		}
 	}
-	return f.addPath(c, FileWrite, w, lex, FileChange, "changes a file", riskUnproven)
+	f.add(c, item{Target: Target{Action: FileWrite, Resource: lex, Reason: FileChange, Detail: "changes a file", Dynamic: w.kind == dynamicWord}, risk: riskUnproven, paths: f.j.bothPaths(raw, lex)})
+	return riskUnproven
+}
+
+// bothPaths are a path as written and where it leads.
+func (j *judge) bothPaths(raw, lex string) []string {
+	if real := j.resolved(raw); real != "" && real != lex {
+		return []string{lex, real}
+	}
+	return []string{lex}
 }
 
 // protected reports whether a write to p, or to everything below p, changes
@@ -259,15 +268,25 @@ func (j *judge) disposable(p string) bool {
 	if !inside(p, j.scope.Workspace) || p == j.scope.Workspace {
 		return false
 	}
-	rel := p[len(strings.TrimSuffix(j.scope.Workspace, "/"))+1:]
+	return j.disposableName(p[len(strings.TrimSuffix(j.scope.Workspace, "/"))+1:])
+}
+
+// disposableName reports whether a relative path is, or is below, a folder
+// that can be made again, wherever it is relative to.
+func (j *judge) disposableName(rel string) bool {
+	rel = path.Clean(rel)
+	if path.IsAbs(rel) || rel == ".." || strings.HasPrefix(rel, "../") {
+		return false
+	}
 	for rel != "" {
 		name, rest, _ := strings.Cut(rel, "/")
-		if contains(j.policy.Disposable, name) {
-			return true
-		}
-		if catchAll(name) || strings.ContainsAny(name, "*?[") {
-			// *.egg-info as a row of the list is matched as it is written
-			return false
+		for _, d := range j.policy.Disposable {
+			if name == d {
+				return true
+			}
+			if ok, err := path.Match(d, name); ok && err == nil && !catchAll(d) {
+				return true
+			}
 		}
 		rel = rest
 	}

@@ -14,6 +14,10 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 		f.remover(c, st)
 		return output{}
 	}
+	if trusted && isVersionCall(base, c.args()) && !c.appended {
+		f.add(c, f.withEnv(c, item{Target: Target{Reason: ReadOnly, Detail: "prints its version"}}))
+		return output{}
+	}
 	if row := danger(base, c.args()); row != nil {
 		spec := specTable()[base]
 		if spec == nil || !trusted || !f.proven(spec, c, st) {
@@ -26,7 +30,7 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 		f.kill(c)
 		return output{}
 	}
-	if code, ok := interpreterCode(base); ok && !isVersionCall(base, c.args()) {
+	if code, ok := interpreterCode(base); ok {
 		f.interpreter(c, code)
 		return output{}
 	}
@@ -34,10 +38,6 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 	if !trusted {
 		f.add(c, item{Target: Target{Reason: LocalProgram, Detail: "a program that is not one of the system's"}, risk: riskUnproven})
 		f.written(base, c, st)
-		return output{}
-	}
-	if isVersionCall(base, c.args()) && !c.appended {
-		f.add(c, f.withEnv(c, item{Target: Target{Reason: ReadOnly, Detail: "prints its version"}}))
 		return output{}
 	}
 	if base == "git" {

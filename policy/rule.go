@@ -1,7 +1,430 @@
 package policy
 
-// Check reports the first rule that is not valid or whose examples do not hold.
-func (p *Policy) Check() error { return nil }
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// RuleError is a rule that is not valid, or whose examples do not hold.
+type RuleError struct {
+	Rule    Rule
+	Problem string
+}
+
+func (e *RuleError) Error() string {
+	where := e.Rule.Source
+	if where != "" {
+		where += ": "
+	}
+	return fmt.Sprintf("%srule %q: %s", where, e.Rule.Pattern, e.Problem)
+}
+
+// Check reports the first rule that is not valid or whose examples do not
+// hold, as a *RuleError.
+func (p *Policy) Check() error {
+	for _, r := range p.Rules {
+		if problem := r.check(); problem != "" {
+			return &RuleError{r, problem}
+		}
+	}
+	return nil
+}
+
+// action is the action of the rule; the zero value means process.exec.
+func (r *Rule) action() Action {
+	if r.Action == "" {
+		return Exec
+	}
+	return r.Action
+}
+
+func (r *Rule) check() string {
+	if r.Verdict < Allow || r.Verdict > Deny {
+		return "the verdict must be allow, ask or deny"
+	}
+	if strings.TrimSpace(r.Pattern) == "" {
+		return "the pattern is empty"
+	}
+	switch r.action() {
+	case Exec:
+		if problem := r.checkExec(); problem != "" {
+			return problem
+		}
+	case FileRead, FileWrite:
+		if _, err := path.Match(strings.ReplaceAll(r.Pattern, "**", "*"), ""); err != nil {
+			return "the path pattern is malformed"
+		}
+	case NetworkTo, EnvSet, Tool:
+		if strings.ContainsAny(r.Pattern, " \t\n") {
+			return "the pattern holds a blank"
+		}
+		if r.Verdict == Allow && strings.Trim(r.Pattern, "*.") == "" {
+			return "an allow rule for everything; name what is allowed"
+		}
+	default:
+		return fmt.Sprintf("unknown action %q: want process.exec, file.read, file.write, network, env.set or tool.invoke", r.Action)
+	}
+	for _, e := range r.Match {
+		if !r.holdsFor(e) {
+			return fmt.Sprintf("its example %q does not match", e)
+		}
+	}
+	for _, e := range r.NotMatch {
+		if r.holdsFor(e) {
+			return fmt.Sprintf("its counter-example %q matches", e)
+		}
+	}
+	return ""
+}
+
+// openEnded are programs that run what their arguments say. Allowing them with
+// any arguments allows everything.
+const openEnded = "find git make npm npx pnpm yarn bun deno docker podman kubectl ssh awk gawk mawk sed perl ruby node nodejs php lua tclsh osascript R Rscript julia gdb vi vim nvim emacs ed less man tar rsync eval source . trap go cargo uv uvx pipx bunx gh just task"
+
+func (r *Rule) checkExec() string {
+	tokens := 0
+	first, rest := "", false
+	problem := ""
+	eachToken(r.Pattern, func(t string, last bool) bool {
+		tokens++
+		if tokens == 1 {
+			first = t
+		}
+		rest = last && t == "*" && tokens > 1
+		if strings.Count(t, "{") != strings.Count(t, "}") {
+			problem = "unbalanced braces in " + t
+		}
+		if t != "*" {
+			if _, err := path.Match(noBraces(t), ""); err != nil {
+				problem = "malformed pattern " + t
+			}
+		}
+		return true
+	})
+	if problem != "" || r.Verdict != Allow {
+		return problem
+	}
+	n := tokens
+	if rest {
+		n--
+	}
+	fixed := strings.Trim(first, "*?")
+	switch {
+	case fixed == "" || strings.ContainsAny(first, "*?["):
+		return "an allow rule must name its program"
+	}
+	for _, name := range alternatives(first) {
+		base := path.Base(name)
+		_, interpreter := interpreterCode(base)
+		_, shell := shells[base]
+		switch {
+		case wrapperFor(base) != nil:
+			return fmt.Sprintf("%s starts other programs; allow those by their own names", base)
+		case shell && (rest || n < 2):
+			return fmt.Sprintf("%s runs any code; name the script", base)
+		case rest && n == 1 && (interpreter || listed(openEnded, base)):
+			return fmt.Sprintf("%s with any arguments runs any code; name its first arguments", base)
+		case rest && n == 2 && interpreter && strings.HasPrefix(second(r.Pattern), "-"):
+			return fmt.Sprintf("%s %s with any arguments runs any code", base, second(r.Pattern))
+		}
+	}
+	return ""
+}
+
+func second(pattern string) (t2 string) {
+	n := 0
+	eachToken(pattern, func(t string, _ bool) bool {
+		if n++; n == 2 {
+			t2 = t
+		}
+		return n < 2
+	})
+	return t2
+}
+
+func noBraces(t string) string { return strings.NewReplacer("{", "", "}", "", ",", "").Replace(t) }
+
+// holdsFor evaluates an example: a command line for process.exec, else a path,
+// a host or a name.
+func (r *Rule) holdsFor(example string) bool {
+	p := Policy{Rules: []Rule{*r}}
+	if r.action() != Exec && r.action() != FileRead && r.action() != FileWrite {
+		j := newJudge(&p, exampleScope)
+		return j.match(&item{Target: Target{Action: r.action(), Resource: example}}) != nil
+	}
+	if r.action() != Exec {
+		j := newJudge(&p, exampleScope)
+		raw := example
+		if strings.HasPrefix(raw, "~/") {
+			raw = exampleScope.Home + raw[1:]
+		} else if !path.IsAbs(raw) {
+			raw = exampleScope.Workspace + "/" + raw
+		}
+		raw = path.Clean(raw)
+		return j.match(&item{Target: Target{Action: r.action(), Resource: raw}, paths: []string{raw}}) != nil
+	}
+	j := newJudge(&p, exampleScope)
+	f := frame{j: j, text: example, lang: langOf(exampleScope.Shell)}
+	st := state{dirs: []string{exampleScope.Cwd}}
+	f.script(&st, stdin{})
+	for i := range j.items {
+		if j.match(&j.items[i]) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// exampleScope is where examples are evaluated.
+var exampleScope = Scope{Cwd: "/workspace", Workspace: "/workspace", Home: "/home/user", User: "user"}
 
 // match returns the strictest rule that holds for a target.
-func (j *judge) match(it *item) *Rule { return nil }
+func (j *judge) match(it *item) *Rule {
+	var found *Rule
+	for i := range j.policy.Rules {
+		r := &j.policy.Rules[i]
+		if r.action() != it.Action || found != nil && found.strictness() >= r.strictness() {
+			continue
+		}
+		if j.holds(r, it) {
+			found = r
+		}
+	}
+	return found
+}
+
+// strictness treats what is no verdict as deny.
+func (r *Rule) strictness() Verdict {
+	if r.Verdict != Allow && r.Verdict != Ask {
+		return Deny
+	}
+	return r.Verdict
+}
+
+func (j *judge) holds(r *Rule, it *item) bool {
+	allow := r.Verdict == Allow
+	switch r.action() {
+	case Exec:
+		if len(it.Argv) == 0 {
+			return false
+		}
+		if allow {
+			return matchArgv(r.Pattern, it.Argv, it.words, true)
+		}
+		if matchArgv(r.Pattern, it.Argv, it.words, false) {
+			return true
+		}
+		for _, l := range it.layers {
+			if matchArgv(r.Pattern, l, nil, false) {
+				return true
+			}
+		}
+		return false
+	case FileRead, FileWrite:
+		paths := it.paths
+		if paths == nil {
+			paths = []string{it.Resource}
+		}
+		if allow && it.Dynamic {
+			return false
+		}
+		for _, p := range paths {
+			if ok := j.matchPath(r.Pattern, p); ok != allow {
+				return ok
+			}
+		}
+		return allow
+	case NetworkTo:
+		return matchHost(r.Pattern, it.Resource)
+	default:
+		return matchGlob(r.Pattern, it.Resource)
+	}
+}
+
+// matchArgv matches a token pattern against decoded words. Exact means an allow
+// rule: the words that the pattern names must be certain, and without a final
+// "*" there are no others. Other rules hold for any further words, and skip the
+// global options of programs that have sub-commands.
+func matchArgv(pattern string, argv []string, words []word, exact bool) bool {
+	i, ok, rest := 0, true, false
+	eachToken(pattern, func(t string, last bool) bool {
+		if last && t == "*" && i > 0 {
+			rest = true
+			return false
+		}
+		if !exact && i == 1 && !strings.HasPrefix(t, "-") {
+			i = skipGlobals(argv)
+		}
+		if i >= len(argv) || exact && words != nil && (i >= len(words) || !words[i].literal()) || !matchToken(t, argv[i]) {
+			ok = false
+			return false
+		}
+		i++
+		return true
+	})
+	return ok && (!exact || rest || i == len(argv))
+}
+
+// skipGlobals returns the index of the first word that is not a global option
+// of a program with sub-commands.
+func skipGlobals(argv []string) int {
+	values, known := globalValues[argv[0]]
+	i := 1
+	for known && i < len(argv) && strings.HasPrefix(argv[i], "-") {
+		if listed(values, argv[i]) {
+			i++
+		}
+		i++
+	}
+	return i
+}
+
+// eachToken calls fn for the blank-separated tokens of a pattern; single
+// quotes hold a token with blanks together.
+func eachToken(pattern string, fn func(token string, last bool) bool) {
+	for {
+		pattern = strings.TrimLeft(pattern, " \t")
+		if pattern == "" {
+			return
+		}
+		var t string
+		if pattern[0] == '\'' {
+			end := strings.IndexByte(pattern[1:], '\'')
+			if end < 0 {
+				end = len(pattern) - 1
+			}
+			t, pattern = pattern[1:end+1], pattern[min(end+2, len(pattern)):]
+		} else {
+			end := strings.IndexAny(pattern, " \t")
+			if end < 0 {
+				end = len(pattern)
+			}
+			t, pattern = pattern[:end], pattern[end:]
+		}
+		if !fn(t, strings.TrimLeft(pattern, " \t") == "") {
+			return
+		}
+	}
+}
+
+// matchToken matches one word: {a,b} are alternatives, * and ? stay in the word.
+func matchToken(t, w string) bool {
+	if !strings.ContainsAny(t, "{*?[") {
+		return t == w
+	}
+	for _, a := range alternatives(t) {
+		if matchGlob(a, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// alternatives expands the first {a,b} of a token, and those inside the rest.
+func alternatives(t string) []string {
+	open := strings.IndexByte(t, '{')
+	if open < 0 {
+		return []string{t}
+	}
+	end := strings.IndexByte(t[open:], '}')
+	if end < 0 || !strings.Contains(t[open:open+end], ",") {
+		return []string{t}
+	}
+	var out []string
+	for _, a := range strings.Split(t[open+1:open+end], ",") {
+		for _, tail := range alternatives(t[open+end+1:]) {
+			if len(out) < 256 {
+				out = append(out, t[:open]+a+tail)
+			}
+		}
+	}
+	return out
+}
+
+// matchGlob matches with * for any text and ? for one byte.
+func matchGlob(pattern, s string) bool {
+	star, mark := -1, 0
+	p, i := 0, 0
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+			p++
+			i++
+		case star >= 0:
+			mark++
+			p, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// matchHost matches host[:port] with a leading "*." for any sub-domain.
+func matchHost(pattern, resource string) bool {
+	host, port, _ := strings.Cut(strings.ToLower(resource), ":")
+	want, wantPort, withPort := strings.Cut(strings.ToLower(pattern), ":")
+	if withPort && wantPort != port {
+		return false
+	}
+	if suffix, ok := strings.CutPrefix(want, "*."); ok {
+		return strings.HasSuffix(host, "."+suffix)
+	}
+	return want == host
+}
+
+// matchPath matches a path pattern in the manner of gitignore(5): "/" at the
+// start is the root, "~/" home; a slash inside anchors it at the workspace;
+// without one it is a name at any depth. * stays in a name, ** does not. A
+// pattern covers what is below it.
+func (j *judge) matchPath(pattern, p string) bool {
+	pattern = strings.TrimSuffix(pattern, "/")
+	switch {
+	case strings.HasPrefix(pattern, "~/"):
+		pattern = j.scope.Home + pattern[1:]
+	case pattern == "~":
+		pattern = j.scope.Home
+	case pattern == "": // "/"
+		return true
+	case !strings.HasPrefix(pattern, "/") && strings.Contains(pattern, "/"):
+		pattern = path.Join(j.scope.Workspace, pattern)
+	case !strings.HasPrefix(pattern, "/"):
+		for _, name := range strings.Split(p, "/") {
+			if ok, _ := path.Match(pattern, name); ok && name != "" {
+				return true
+			}
+		}
+		return false
+	}
+	return matchNames(strings.Split(pattern, "/"), strings.Split(p, "/"))
+}
+
+// matchNames matches the names of a path one by one; a pattern that ends
+// before the path covers the rest.
+func matchNames(pattern, names []string) bool {
+	for len(pattern) > 0 {
+		if pattern[0] == "**" {
+			for k := 0; k <= len(names); k++ {
+				if matchNames(pattern[1:], names[k:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(names) == 0 {
+			return false
+		}
+		if ok, err := path.Match(pattern[0], names[0]); !ok || err != nil {
+			return false
+		}
+		pattern, names = pattern[1:], names[1:]
+	}
+	return true
+}

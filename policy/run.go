@@ -350,7 +350,7 @@ func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
 	args := c.args()
 	scan := optionScan{options: w.options, argv: args, first: true}
 	rest := []word(nil)
-	ran, shell, replace := false, w.joined, ""
+	ran, shell, null, replace := false, w.joined, false, ""
 	cur := &sub
 	if w.same {
 		cur = st
@@ -392,6 +392,8 @@ loop:
 				shell = true
 			case listed(w.toExec, o.name):
 				shell = false
+			case w.appends && (o.name == "-0" || o.name == "--null"):
+				null = true
 			case listed(w.replace, o.name):
 				replace = "{}"
 				if o.has && o.value.text != "" {
@@ -454,7 +456,11 @@ loop:
 		inner.in = stdin{}
 	case w.appends:
 		inner.appended = true
-		extra := word{text: "…", kind: dynamicWord, split: true, below: c.in.kind == stdinNames}
+		pattern := "…"
+		if c.in.kind == stdinNames && c.in.text != "" && null { // without -0 a blank in a name ends it
+			pattern = c.in.text
+		}
+		extra := word{text: pattern, kind: dynamicWord, split: true, below: c.in.kind == stdinNames}
 		rest = append(rest[:len(rest):len(rest)], extra)
 		inner.in = stdin{}
 	}

@@ -23,7 +23,9 @@ func (f *frame) parameter(p *syntax.ParamExp, st *state) (value, bool) {
 	if plain {
 		return f.variableValue(name, st)
 	}
-	f.arithm(p.Index, st)
+	if p.Index != nil {
+		f.arithIndex(p.Index, st)
+	}
 	if p.Slice != nil {
 		f.arithm(p.Slice.Offset, st)
 		f.arithm(p.Slice.Length, st)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,6 +132,13 @@ func explain(err error) []string {
 	return []string{"error: " + what, hint}
 }
 
+// advice is what to do about a denial.
+var advice = map[policy.Stage]string{
+	policy.StageBreaker: "no mode, rule or answer allows this",
+	policy.StagePlan:    "mode plan runs only what is proven to change nothing; --mode allow runs what stays in the workspace",
+	policy.StageRule:    "a rule of the profile forbids it; the message names where it stands",
+}
+
 // explainRefusal names the targets for which a command was refused.
 func explainRefusal(err *runner.RefusedError) []string {
 	var targets []policy.Target
@@ -140,11 +148,14 @@ func explainRefusal(err *runner.RefusedError) []string {
 	switch {
 	case errors.As(err, &denied):
 		targets = denied.Targets
-		hint = "nothing was run; sandbox-exec check shows every part of the decision"
+		hint = "sandbox-exec check shows every part of the decision"
+		if len(targets) > 0 {
+			hint = cmp.Or(advice[targets[0].Stage], hint)
+		}
 	case errors.As(err, &ask):
 		targets = ask.Targets
 		what = "not approved"
-		hint = "nothing was run; ask the person and run it again with --ask allow, or change the command"
+		hint = "ask the person and run it again with --ask allow, or change the command"
 	}
 	var out []string
 	for _, t := range firstOf(targets, 3) {

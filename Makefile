@@ -1,0 +1,73 @@
+# make            builds bin/sandbox-exec
+# make test       installs what the tests need and runs them all
+# make demo       shows the promises on a repository that it makes
+
+PREFIX ?= /usr/local
+GO     ?= go
+
+# Versions of the tools that check the sources.
+GOFUMPT     = mvdan.cc/gofumpt@v0.12.0
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+TARGETS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+# Limits under which the escapes that exhaust a machine are tried.
+ESCAPES = bin/sandbox-exec -q --memory 2G --pids 500 --
+
+.PHONY: build install test race corpus escapes demo bench lint fuzz cross generate generated clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -tags urfave_cli_no_docs -trimpath -ldflags '-s -w' -o bin/sandbox-exec ./cmd/sandbox-exec
+
+install: build
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 bin/sandbox-exec $(DESTDIR)$(PREFIX)/bin/sandbox-exec
+
+test: build
+	scripts/test.sh
+
+# The race detector needs cgo.
+race:
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+# What the judge says of the labelled commands.
+corpus:
+	$(GO) test -count=1 -v -run Corpus ./policy
+
+# As an ordinary user and, for root, as root too.
+escapes: build
+	scripts/escapes.sh $(ESCAPES)
+
+demo: build
+	scripts/demo.sh
+
+bench: build
+	scripts/bench.sh
+
+lint:
+	test -z "$$($(GO) run $(GOFUMPT) -l . | tee /dev/stderr)"
+	for os in linux darwin; do for arch in amd64 arm64; do \
+		echo "vet $$os/$$arch"; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./... || exit 1; done; done
+	for os in linux darwin; do \
+		echo "staticcheck $$os"; GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./... || exit 1; done
+	for script in .ci/run scripts/*.sh; do bash -n $$script || exit 1; done
+
+# Every fuzz target for FUZZTIME.
+FUZZTIME ?= 10s
+fuzz:
+	scripts/fuzz.sh $(FUZZTIME)
+
+cross:
+	for target in $(TARGETS); do echo "build $$target"; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) build -tags urfave_cli_no_docs -trimpath -o /dev/null ./cmd/sandbox-exec || exit 1; done
+
+# The seccomp filters (needs libseccomp-dev) and the tables of profiles.
+generate:
+	$(GO) generate ./...
+
+# What is generated is what the sources say; a test looks after profiles.
+generated:
+	cd sandbox/linux && CGO_ENABLED=1 $(GO) run -tags libseccomp ../../scripts/genseccomp -check
+
+clean:
+	rm -rf bin

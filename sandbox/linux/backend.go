@@ -34,19 +34,25 @@ func (*Backend) Start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec) (sa
 	if err := validate(cmd, spec); err != nil {
 		return nil, err
 	}
-	p, err := start(ctx, cmd, spec, true, nil)
+	tiers := []tier{userNamespace, landlockAlone}
+	if isAdmin() {
+		tiers = []tier{userNamespace, rootNamespace, landlockAlone}
+	}
 	var no *noNamespaces
-	if errors.As(err, &no) {
-		if !mayMiss(spec, sandbox.LayerNamespaces) {
-			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerNamespaces,
-				Want: "user, mount, pid, ipc and net namespaces", Have: no.Error(), Hint: no.hint()}
+	for _, t := range tiers {
+		if t == landlockAlone && !mayMiss(spec, sandbox.LayerNamespaces) {
+			break
 		}
-		p, err = start(ctx, cmd, spec, false, no)
+		p, err := start(ctx, cmd, spec, t, no)
+		if err == nil {
+			return p, nil
+		}
+		if !errors.As(err, &no) {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerNamespaces,
+		Want: "user, mount, pid, ipc and net namespaces", Have: no.Error(), Hint: no.hint()}
 }
 
 // Setup implements [sandbox.Backend].
@@ -54,7 +60,7 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 	if err := validate(cmd, spec); err != nil {
 		return "", err
 	}
-	h, err := prepare(cmd, spec, true)
+	h, err := prepare(cmd, spec, userNamespace)
 	if err != nil {
 		return "", err
 	}
@@ -117,12 +123,12 @@ func targetOf(cmd *exec.Cmd) target {
 }
 
 // prepare surveys the host and adds what depends on the command.
-func prepare(cmd *exec.Cmd, spec sandbox.Spec, namespaces bool) (*host, error) {
-	h, err := survey(spec, namespaces)
+func prepare(cmd *exec.Cmd, spec sandbox.Spec, t tier) (*host, error) {
+	h, err := survey(spec, t)
 	if err != nil {
 		return nil, err
 	}
-	if h.abi == 0 && !namespaces {
+	if h.abi == 0 && !t.mounts() {
 		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerLandlock, Want: "Landlock or namespaces",
 			Have: "neither", Hint: "a kernel from 5.13 on with landlock in lsm=, or permission to make user namespaces"}
 	}
@@ -130,12 +136,12 @@ func prepare(cmd *exec.Cmd, spec sandbox.Spec, namespaces bool) (*host, error) {
 		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerLandlock, Want: "Landlock", Have: "a kernel without it",
 			Hint: "a kernel from 5.13 on with landlock in lsm="}
 	}
-	if h.filter, err = seccompFilter(!namespaces, spec.Network == sandbox.NetworkOff); err != nil {
+	if h.filter, err = seccompFilter(!t.mounts(), spec.Network == sandbox.NetworkOff); err != nil {
 		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerSeccomp, Want: "a filter for " + runtime.GOARCH, Have: err.Error()}
 	}
 	h.rlimits = rlimits(spec.Limits)
 	h.stdio = reopenable(cmd)
-	if !namespaces {
+	if !t.mounts() {
 		h.canaryDir = "/tmp"
 		rules, err := effective(spec, h)
 		if err != nil {
@@ -195,7 +201,7 @@ type process struct {
 var makeCgroup = newCgroup
 
 // start tries one tier.
-func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces bool, why *noNamespaces) (_ *process, err error) {
+func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why *noNamespaces) (_ *process, err error) {
 	p := &process{limits: spec.Limits, start: time.Now()}
 	defer func() {
 		if err != nil {
@@ -203,7 +209,7 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces boo
 		}
 	}()
 	t := targetOf(cmd)
-	if !namespaces {
+	if !tier.mounts() {
 		// No mount can give the program a /tmp of its own.
 		if spec.Tmp == "" {
 			if p.tmp, err = os.MkdirTemp("", "sandbox-exec-*"); err != nil {
@@ -213,7 +219,7 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces boo
 		}
 		t.env = retarget(t.env, "/tmp", spec.Tmp)
 	}
-	h, err := prepare(cmd, spec, namespaces)
+	h, err := prepare(cmd, spec, tier)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +251,7 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, namespaces boo
 			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: noCgroup,
 				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing"}
 		}
-		if h.namespaces && !h.admin {
+		if tier == userNamespace && !h.admin {
 			h.rlimits = append(h.rlimits, processRlimit(spec.Limits)...)
 		}
 	default:
@@ -331,17 +337,17 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 	// No death signal: that is one of the thread that forks, which can end
 	// before the program does. The end of the socket is that of the parent.
 	attr := &syscall.SysProcAttr{}
-	if h.namespaces {
+	if h.tier.mounts() {
 		attr.Cloneflags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 		if spec.Network == sandbox.NetworkOff {
 			attr.Cloneflags |= unix.CLONE_NEWNET
 		}
-		if !h.admin {
-			attr.Cloneflags |= unix.CLONE_NEWUSER
-			attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: h.uid, HostID: h.uid, Size: 1}}
-			attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: h.gid, HostID: h.gid, Size: 1}}
-			attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
-		}
+	}
+	if h.tier == userNamespace {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings, attr.GidMappings = h.uidMap, h.gidMap
+		attr.GidMappingsEnableSetgroups = h.admin
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 	}
 	fds := make([]uintptr, len(files))
 	for i, f := range files {
@@ -359,7 +365,7 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 	runtime.KeepAlive(files)
 	if err != nil {
 		var errno syscall.Errno
-		if h.namespaces && errors.As(err, &errno) && namespacesRefused(errno) {
+		if h.tier.mounts() && errors.As(err, &errno) && namespacesRefused(errno) {
 			return &noNamespaces{"make namespaces", errno}
 		}
 		return setupError("start the helper", err)

@@ -30,7 +30,7 @@ func TestBehaviour(t *testing.T) {
 // sinceABI says which ABI of Landlock refuses a probe without namespaces.
 var sinceABI = map[string]int{"truncate": 3, "kill": 6}
 
-func testBehaviour(t *testing.T, tier bool) {
+func testBehaviour(t *testing.T, tier tier) {
 	f := newFixture(t)
 	f.outside(t)
 	pid := strconv.Itoa(f.victim.Process.Pid)
@@ -93,14 +93,14 @@ func testBehaviour(t *testing.T, tier bool) {
 		{[]string{"environ", "1"}, "EACCES", "EACCES"},
 	} {
 		want := c.namespaces
-		if !tier {
+		if !tier.mounts() {
 			want = c.landlock
 		}
-		if want == "-" || !tier && sinceABI[c.probe[0]] > landlockABI() {
+		if want == "-" || !tier.mounts() && sinceABI[c.probe[0]] > landlockABI() {
 			continue
 		}
 		if got := f.in(t, tier, c.probe...); !regexp.MustCompile("^(" + want + ")$").MatchString(got) {
-			t.Errorf("namespaces %v, %v: %q, want %q", tier, c.probe, got, want)
+			t.Errorf("%v, %v: %q, want %q", tier, c.probe, got, want)
 		}
 	}
 	if b, err := os.ReadFile(f.home + "/plain"); err != nil || string(b) != "plain" {
@@ -117,7 +117,7 @@ func TestInside(t *testing.T) {
 			"CapInh": "0000000000000000", "CapPrm": "0000000000000000", "CapEff": "0000000000000000",
 			"CapAmb": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2", "SigBlk": "0000000000000000",
 		}
-		if tier {
+		if tier.mounts() {
 			want["CapBnd"] = "0000000000000000"
 		}
 		if os.Geteuid() == 0 {
@@ -125,7 +125,7 @@ func TestInside(t *testing.T) {
 		}
 		for name, value := range want {
 			if !regexp.MustCompile(`(?m)^` + name + `:\s+` + value + `$`).MatchString(status) {
-				t.Errorf("namespaces %v: %s is not %s:\n%s", tier, name, value, status)
+				t.Errorf("%v: %s is not %s:\n%s", tier, name, value, status)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func TestExecErrors(t *testing.T) {
 			_, err := start(context.Background(), &exec.Cmd{Path: path, Args: []string{path}, Dir: f.ws, Env: []string{}}, f.spec, tier, nil)
 			var ee *sandbox.ExecError
 			if !errors.As(err, &ee) || !errors.Is(err, want) {
-				t.Errorf("namespaces %v, %s: %v, want an ExecError with %v", tier, path, err, want)
+				t.Errorf("%v, %s: %v, want an ExecError with %v", tier, path, err, want)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func TestTreeEnds(t *testing.T) {
 		before := size()
 		time.Sleep(100 * time.Millisecond)
 		if after := size(); after != before {
-			t.Errorf("namespaces %v: a process outlived the program", tier)
+			t.Errorf("%v: a process outlived the program", tier)
 		}
 	}
 }
@@ -193,12 +193,11 @@ func TestTreeEnds(t *testing.T) {
 // be left.
 func TestParentKilled(t *testing.T) {
 	f := newFixture(t)
-	for _, namespaces := range tiers(t) {
-		tier := map[bool]string{true: "namespaces", false: "landlock"}[namespaces]
+	for _, tier := range tiers(t) {
 		beat := filepath.Join(f.ws, "beat")
 		os.Remove(beat)
 		parent := exec.Command(filepath.Join(probeDir(), "probe"), "-test.run=^$")
-		parent.Env = append(os.Environ(), probeEnv+"=parent\x01"+tier+"\x01"+f.ws+"\x01"+f.home)
+		parent.Env = append(os.Environ(), probeEnv+"=parent\x01"+strconv.Itoa(int(tier))+"\x01"+f.ws+"\x01"+f.home)
 		if err := parent.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -228,8 +227,9 @@ func init() {
 		spec := sandbox.Spec{Workspace: a[1], Home: a[2], Files: []sandbox.FileRule{
 			{Path: "/", Access: sandbox.ReadOnly}, {Path: a[1], Access: sandbox.ReadWrite},
 		}, AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerCgroup}}
+		n, _ := strconv.Atoi(a[0])
 		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: a[1], Env: []string{"PATH=/bin:/usr/bin"}, Args: []string{"sh", "-c",
-			`(setsid sh -c 'while sleep 0.01; do echo >>beat; done' &); for i in $(seq 100); do sleep 0.1; done`}}, spec, a[0] == "namespaces", nil)
+			`(setsid sh -c 'while sleep 0.01; do echo >>beat; done' &); for i in $(seq 100); do sleep 0.1; done`}}, spec, tier(n), nil)
 		if err != nil {
 			return err
 		}
@@ -260,10 +260,10 @@ func TestKill(t *testing.T) {
 		began := time.Now()
 		exit, err := p.Wait()
 		if err != nil || exit.Lost || exit.Status.Signal() != unix.SIGKILL {
-			t.Errorf("namespaces %v: %+v, %v", tier, exit, err)
+			t.Errorf("%v: %+v, %v", tier, exit, err)
 		}
 		if d := time.Since(began); d > 5*time.Second {
-			t.Errorf("namespaces %v: took %v", tier, d)
+			t.Errorf("%v: took %v", tier, d)
 		}
 		if err := p.Kill(); !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("Kill after Wait: %v", err)
@@ -275,7 +275,7 @@ func TestHelperLost(t *testing.T) {
 	requireNamespaces(t)
 	f := newFixture(t)
 	p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sleep", Dir: f.ws, Env: []string{},
-		Args: []string{"sleep", "30"}}, f.spec, true, nil)
+		Args: []string{"sleep", "30"}}, f.spec, userNamespace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestKeptDescriptors(t *testing.T) {
 		p.Wait()
 		r.Close()
 		if got := string(b[:n]); got != "file" {
-			t.Errorf("namespaces %v: %q, want file", tier, got)
+			t.Errorf("%v: %q, want file", tier, got)
 		}
 		a.Seek(0, 0)
 	}
@@ -339,7 +339,7 @@ func TestRefusals(t *testing.T) {
 	// Landlock alone cannot hide what lies in a writable directory.
 	_, err := start(context.Background(), cmd, with(func(s *sandbox.Spec) {
 		s.Files = append(s.Files, sandbox.FileRule{Path: f.ws + "/.env", Sort: sandbox.Secret})
-	}), false, nil)
+	}), landlockAlone, nil)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("secret in the workspace without a mount namespace: %v, want ErrUnsupported", err)
 	}
@@ -376,7 +376,7 @@ func TestPrecedence(t *testing.T) {
 		if root && c.probe[0] == "content" && want == "EACCES" {
 			want = `content ""`
 		}
-		if got := f.in(t, true, c.probe...); got != want {
+		if got := f.in(t, userNamespace, c.probe...); got != want {
 			t.Errorf("%v: %q, want %q", c.probe, got, want)
 		}
 	}
@@ -396,10 +396,10 @@ func TestHostileWorkspace(t *testing.T) {
 	} {
 		f := newFixture(t)
 		plant(f.ws)
-		if got := f.in(t, true, "write", f.home+"/new"); got != "EROFS" {
+		if got := f.in(t, userNamespace, "write", f.home+"/new"); got != "EROFS" {
 			t.Errorf("%s: writing outside gives %q", name, got)
 		}
-		if got := f.in(t, true, "write", f.ws+"/new"); got != "" {
+		if got := f.in(t, userNamespace, "write", f.ws+"/new"); got != "" {
 			t.Errorf("%s: writing inside gives %q", name, got)
 		}
 	}
@@ -409,11 +409,11 @@ func TestProcessCap(t *testing.T) {
 	requireNamespaces(t)
 	f := newFixture(t)
 	f.spec.Limits.PIDs = 40
-	if got := f.in(t, true, "forks", "60"); !strings.HasSuffix(got, "EAGAIN") && got != "EAGAIN" {
+	if got := f.in(t, userNamespace, "forks", "60"); !strings.HasSuffix(got, "EAGAIN") && got != "EAGAIN" {
 		t.Errorf("60 forks under a cap of 40: %q, want EAGAIN", got)
 	}
 	f.spec.Limits.PIDs = 200
-	if got := f.in(t, true, "forks", "30"); got != "" {
+	if got := f.in(t, userNamespace, "forks", "30"); got != "" {
 		t.Errorf("30 forks under a cap of 200: %q", got)
 	}
 }
@@ -461,12 +461,12 @@ func TestWatch(t *testing.T) {
 			return exit
 		}
 		if exit := run("memory", strconv.Itoa(32<<20), "400"); exit.OOM || exit.Status != 0 {
-			t.Errorf("namespaces %v: 32 MiB under a cap of 64: %+v", tier, exit)
+			t.Errorf("%v: 32 MiB under a cap of 64: %+v", tier, exit)
 		}
 		if exit := run("memory", strconv.Itoa(128<<20), "3000"); !exit.OOM || exit.Status.Signal() != unix.SIGKILL {
-			t.Errorf("namespaces %v: 128 MiB under a cap of 64: %+v", tier, exit)
+			t.Errorf("%v: 128 MiB under a cap of 64: %+v", tier, exit)
 		}
-		if tier {
+		if tier.mounts() {
 			if exit := run("fill", "/tmp/fill", strconv.Itoa(128<<20), "3000"); !exit.OOM {
 				t.Errorf("128 MiB in /tmp under a cap of 64: %+v", exit)
 			}

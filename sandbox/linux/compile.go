@@ -36,7 +36,7 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{pidns: h.namespaces}
+	s := &setup{pidns: h.tier.mounts()}
 	handed := helper.FirstFD + len(t.keep) + h.cgroupTasks // first descriptor behind those
 	if h.cgroupInto {
 		s.cgroup = handed
@@ -47,7 +47,7 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 	}
 	in := &builder{set: s, steps: &s.init}
 	grants := h.grants
-	if h.namespaces {
+	if h.tier.mounts() {
 		grants = in.namespaces(spec, h, rules, t)
 	} else {
 		in.layer = sandbox.LayerNamespaces
@@ -116,7 +116,7 @@ func effective(spec sandbox.Spec, h *host) ([]sandbox.FileRule, error) {
 // holds refuses what Landlock alone cannot enforce: it takes nothing back below
 // a writable directory.
 func holds(rules []sandbox.FileRule, h *host) error {
-	if h.namespaces {
+	if h.tier.mounts() {
 		return nil
 	}
 	for i, r := range rules {
@@ -302,6 +302,7 @@ func (b *builder) mount(source, point, fstype string, flags uintptr, data, why s
 	}
 	if data != "" {
 		opts = b.str(data)
+		what += " (" + data + ")"
 	}
 	return b.sys(what, why, unix.SYS_MOUNT, b.str(source), b.str(point), typ, num(flags), opts)
 }
@@ -413,8 +414,10 @@ func (b *builder) dev(h *host, devices []arg) {
 		b.sys("make "+d, "", unix.SYS_MKDIRAT, fdcwd, b.str(d), num(0o755))
 	}
 	opts := "newinstance,ptmxmode=0666,mode=620"
-	if h.ttyGroup {
-		opts += ",gid=5"
+	for _, m := range h.gidMap {
+		if h.admin && m.ContainerID <= 5 && 5 < m.ContainerID+m.Size {
+			opts += ",gid=5" // tty
+		}
 	}
 	b.mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, opts, "own terminals")
 	b.mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777", "own shared memory")
@@ -495,7 +498,7 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 	b.sys("close the rest", "", unix.SYS_CLOSE_RANGE, num(3+len(t.keep)), num(^uint32(0)), num(0))
 
 	b.layer = sandbox.LayerPrivileges
-	if !h.namespaces {
+	if !h.tier.mounts() {
 		b.sys("die with the helper", "", unix.SYS_PRCTL, num(unix.PR_SET_PDEATHSIG), num(uint64(unix.SIGKILL)))
 	}
 	keep := uint64(0)
@@ -505,7 +508,7 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 		}
 	}
 	b.sys("clear ambient capabilities", "", unix.SYS_PRCTL, num(unix.PR_CAP_AMBIENT), num(unix.PR_CAP_AMBIENT_CLEAR_ALL), num(0), num(0), num(0))
-	if h.namespaces || h.uid == 0 {
+	if h.tier.mounts() || h.uid == 0 {
 		for c := range lastCap + 1 {
 			if keep>>c&1 == 0 {
 				// EINVAL: this kernel does not have it; EPERM: not ours to drop,
@@ -525,7 +528,7 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 	}
 	if h.abi > 0 {
 		b.landlock(h, spec, grants)
-		if h.namespaces {
+		if h.tier.mounts() {
 			b.sys("try to write where only Landlock refuses", "proof", unix.SYS_MKDIRAT, fdcwd, b.str(canary), num(0o700)).want = unix.EACCES
 		} else {
 			// A nameless file, so that nothing stays if Landlock did not hold.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -20,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // fakeHost is a machine on which the paths of fakeSpec are there.
 func fakeHost() *host {
 	h := &host{
-		uid: 1000, gid: 1000, namespaces: true, abi: 7, mountSetattr: true,
+		uid: 1000, gid: 1000, abi: 7, mountSetattr: true,
 		files: map[string]file{}, kinds: map[string]kind{},
 		aliases:   map[string][]string{"/home/u/.ssh": {"/mnt/home/u/.ssh"}},
 		devices:   []string{"null", "tty"},
@@ -71,8 +72,11 @@ func TestGolden(t *testing.T) {
 		host func(*host)
 		spec func(*sandbox.Spec)
 	}{
-		"user":         {},
-		"root":         {host: func(h *host) { h.uid, h.gid, h.admin, h.ttyGroup, h.cgroupTasks = 0, 0, true, true, 2 }},
+		"user": {},
+		"root": {host: func(h *host) {
+			h.uid, h.gid, h.admin, h.cgroupTasks = 0, 0, true, 2
+			h.gidMap = []syscall.SysProcIDMap{{Size: 65536}}
+		}},
 		"linux-5.10":   {host: func(h *host) { h.abi, h.mountSetattr = 0, false }},
 		"linux-7.3":    {host: func(h *host) { h.abi, h.cgroupInto = 11, true }},
 		"host-network": {spec: func(s *sandbox.Spec) { s.Network = sandbox.NetworkHost }},
@@ -83,7 +87,7 @@ func TestGolden(t *testing.T) {
 			h.files["/home/u"], h.kinds["/home/u"] = file{path: "/home/u", kind: directory}, directory
 		}},
 		"landlock": {host: func(h *host) {
-			h.namespaces = false
+			h.tier = landlockAlone
 			h.grants = []grant{{"/usr", -1, rightsRead}, {"/home/u/ws", -1, rightsWrite}}
 		}},
 	} {

@@ -22,10 +22,11 @@ import (
 // host is all that compile needs to know of the machine.
 type host struct {
 	uid, gid     int
-	admin        bool // CAP_SYS_ADMIN: no user namespace is needed
-	namespaces   bool // the tier: a mount namespace of its own, or Landlock alone
+	tier         tier
+	admin        bool                   // root with CAP_SYS_ADMIN
+	uidMap       []syscall.SysProcIDMap // of the user namespace
+	gidMap       []syscall.SysProcIDMap
 	abi          int  // of Landlock; 0 = none
-	ttyGroup     bool // group ids are the host's, so 5 is tty
 	mountSetattr bool // Linux 5.12
 	mounts       []mount
 	files        map[string]file     // by the path as a rule has it
@@ -71,15 +72,25 @@ type mount struct {
 
 // survey looks at the host. It opens nothing for reading in a place that the
 // workspace can choose.
-func survey(spec sandbox.Spec, namespaces bool) (*host, error) {
+func survey(spec sandbox.Spec, t tier) (*host, error) {
 	h := &host{
-		uid: os.Geteuid(), gid: os.Getegid(), namespaces: namespaces,
+		uid: os.Geteuid(), gid: os.Getegid(), tier: t,
 		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]bool{}, aliases: map[string][]string{},
 	}
-	h.admin = h.uid == 0 && hasCapability(unix.CAP_SYS_ADMIN)
+	h.admin = isAdmin()
+	// A user keeps the one id. Root keeps all that there are, so that owners of
+	// files stay what they are and id changes work, with none of its power over
+	// the host.
+	h.uidMap = []syscall.SysProcIDMap{{ContainerID: h.uid, HostID: h.uid, Size: 1}}
+	h.gidMap = []syscall.SysProcIDMap{{ContainerID: h.gid, HostID: h.gid, Size: 1}}
 	if h.admin {
-		b, err := os.ReadFile("/proc/self/gid_map")
-		h.ttyGroup = err == nil && len(strings.Fields(string(b))) == 3 && strings.Fields(string(b))[2] == "4294967295"
+		var err error
+		if h.uidMap, err = ownMap("/proc/self/uid_map"); err == nil {
+			h.gidMap, err = ownMap("/proc/self/gid_map")
+		}
+		if err != nil {
+			return nil, &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "read our id maps", Err: err, Hint: "mount /proc"}
+		}
 	}
 	h.abi = landlockABI()
 	h.mountSetattr = haveMountSetattr()
@@ -283,6 +294,33 @@ func boundSockets() ([]string, error) {
 		if unix.Stat(p, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
 			out = append(out, p)
 		}
+	}
+	return out, nil
+}
+
+// isAdmin says whether we are root and may administer the system that we see.
+// Root in a container often may not, and is treated as an ordinary user.
+func isAdmin() bool { return os.Geteuid() == 0 && hasCapability(unix.CAP_SYS_ADMIN) }
+
+// ownMap reads which ids there are for us (user_namespaces(7)), and maps each
+// to itself.
+func ownMap(path string) ([]syscall.SysProcIDMap, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []syscall.SysProcIDMap
+	for line := range bytes.Lines(b) {
+		f := strings.Fields(string(line))
+		if len(f) != 3 {
+			continue
+		}
+		first, err1 := strconv.ParseUint(f[0], 10, 32)
+		size, err2 := strconv.ParseUint(f[2], 10, 32)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		out = append(out, syscall.SysProcIDMap{ContainerID: int(first), HostID: int(first), Size: int(size)})
 	}
 	return out, nil
 }

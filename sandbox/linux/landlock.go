@@ -66,7 +66,7 @@ func (b *builder) landlock(h *host, spec sandbox.Spec, grants []grant) {
 		// Localhost servers work where the network namespace is our own, so
 		// Landlock has a say about ports only where there is none.
 		net := uint64(0)
-		if !h.namespaces && spec.Network == sandbox.NetworkOff {
+		if !h.tier.mounts() && spec.Network == sandbox.NetworkOff {
 			net = handledNet(h.abi)
 		}
 		attr = append(attr, net)

@@ -190,9 +190,9 @@ func (f *fixture) outside(t *testing.T) {
 }
 
 // in starts the test binary as a probe inside and returns what it printed.
-func (f *fixture) in(t *testing.T, namespaces bool, probe ...string) string {
+func (f *fixture) in(t *testing.T, tier tier, probe ...string) string {
 	t.Helper()
-	out, exit := f.exec(t, namespaces, []string{probeEnv + "=" + strings.Join(probe, "\x01")}, filepath.Join(probeDir(), "probe"))
+	out, exit := f.exec(t, tier, []string{probeEnv + "=" + strings.Join(probe, "\x01")}, filepath.Join(probeDir(), "probe"))
 	if exit.Lost {
 		t.Fatalf("%v: the helper was lost", probe)
 	}
@@ -212,7 +212,7 @@ func probeDir() string {
 	return filepath.Dir(exe)
 }
 
-func (f *fixture) exec(t *testing.T, namespaces bool, env []string, argv ...string) (string, sandbox.Exit) {
+func (f *fixture) exec(t *testing.T, tier tier, env []string, argv ...string) (string, sandbox.Exit) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -222,7 +222,7 @@ func (f *fixture) exec(t *testing.T, namespaces bool, env []string, argv ...stri
 	p, err := start(context.Background(), &exec.Cmd{
 		Path: argv[0], Args: argv, Dir: f.ws, Stdout: w, Stderr: w,
 		Env: append([]string{"PATH=/usr/bin:/bin", "HOME=" + f.home, "TMPDIR=/tmp"}, env...),
-	}, f.spec, namespaces, nil)
+	}, f.spec, tier, nil)
 	w.Close()
 	if err != nil {
 		t.Fatalf("%v: %v", argv, err)
@@ -249,14 +249,18 @@ func requireNamespaces(t *testing.T) {
 	}
 }
 
-// tiers are those of this machine: with namespaces, and without.
-func tiers(t *testing.T) []bool {
+// tiers are those of this machine.
+func tiers(t *testing.T) []tier {
 	t.Helper()
 	requireNamespaces(t)
-	if landlockABI() == 0 {
-		return []bool{true}
+	out := []tier{userNamespace}
+	if isAdmin() {
+		out = append(out, rootNamespace)
 	}
-	return []bool{true, false}
+	if landlockABI() > 0 {
+		out = append(out, landlockAlone)
+	}
+	return out
 }
 
 func skip(t *testing.T, why string) {

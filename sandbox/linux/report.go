@@ -8,18 +8,30 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
 
+// tier is a way of confining. Each is tried when the one before it is not to be
+// had on this machine and may be missing.
+type tier uint8
+
 const (
-	tierNamespaces = "namespaces"
-	tierLandlock   = "landlock"
+	userNamespace tier = iota // a user namespace of its own, and the others below it
+	rootNamespace             // root's own power makes the namespaces
+	landlockAlone
 )
+
+// mounts says whether the program sees mounts of its own.
+func (t tier) mounts() bool { return t != landlockAlone }
+
+func (t tier) String() string {
+	return [...]string{"namespaces", "namespaces", "landlock"}[t]
+}
 
 // report says what holds. It is built after the helper's word that every step
 // succeeded, so a step that is in the setup is enforced.
 func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noNamespaces) sandbox.Report {
-	r := sandbox.Report{Tier: tierNamespaces}
-	if h.namespaces {
+	r := sandbox.Report{Tier: h.tier.String()}
+	if h.tier.mounts() {
 		kinds := "user, mount, pid, ipc"
-		if h.admin {
+		if h.tier == rootNamespace {
 			kinds = "mount, pid, ipc"
 		}
 		if spec.Network == sandbox.NetworkOff {
@@ -27,7 +39,6 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 		}
 		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Enforced, Detail: kinds})
 	} else {
-		r.Tier = tierLandlock
 		l := sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Missing,
 			Lost: "protected names in the workspace can be changed (told after the run); names and attributes of hidden files show; " +
 				"other processes show in /proc; no localhost when the network is off; a tree that forks fast can outlive the command for a moment"}
@@ -47,12 +58,16 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 			Lost:   "what a tree uses up between two looks is used up; no peak and no processor cap",
 			Fix:    "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes)"})
 	}
-	priv := "no capabilities, no new privileges"
+	priv := sandbox.Layer{Name: sandbox.LayerPrivileges, State: sandbox.Enforced, Detail: "no capabilities, no new privileges"}
 	if h.admin {
-		priv = "capabilities to own and change files, change ids, signal, bind low ports; no new privileges"
+		priv.Detail = "root over files and ids, of a user namespace; no new privileges"
+		if h.tier != userNamespace {
+			priv.State, priv.Detail = sandbox.Weaker, "root over files and ids; no new privileges"
+			priv.Why = "no user namespace"
+			priv.Lost = "what a hole in the other layers gives is root's power over the host's files"
+		}
 	}
-	return sandbox.Report{Tier: r.Tier, Layers: append(r.Layers,
-		sandbox.Layer{Name: sandbox.LayerPrivileges, State: sandbox.Enforced, Detail: priv},
+	return sandbox.Report{Tier: r.Tier, Layers: append(r.Layers, priv,
 		sandbox.Layer{Name: sandbox.LayerDescriptors, State: sandbox.Enforced, Detail: "only those passed on purpose"},
 	)}
 }
@@ -64,7 +79,7 @@ func landlockLayer(h *host, spec sandbox.Spec) sandbox.Layer {
 			Lost: "the second line behind the mounts: FIFOs and devices outside can be written to",
 			Fix:  "a kernel from 5.13 on with landlock in lsm="}
 	}
-	if h.namespaces {
+	if h.tier.mounts() {
 		return l
 	}
 	lost := ""

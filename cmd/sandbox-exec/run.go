@@ -70,7 +70,7 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	relay.to(task)
 	quiet := f.Bool("q")
 	if !quiet {
-		lines(e.stderr, weaker(task.Sandbox()))
+		lines(e.stderr, weaker(task.Sandbox(), f.Bool("v") || isTerminal(e.stderr)))
 	}
 	result := task.Wait()
 	r.set(result)
@@ -83,22 +83,20 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	return ending(result, relay.got())
 }
 
-// weaker is the one line that tells a person which layers do not fully hold.
-func weaker(s sandbox.Report) string {
+// weaker is the one line that tells which layers do not fully hold. A missing
+// layer is always told; one that is only weaker is told to a person, as a
+// harness that takes stderr for the command's reads the report.
+func weaker(s sandbox.Report, person bool) string {
 	var parts []string
 	for _, layer := range s.Layers {
-		if layer.State != sandbox.Enforced {
-			part := layer.Name + " " + layer.State.String()
-			if layer.Why != "" {
-				part += " (" + layer.Why + ")"
-			}
-			parts = append(parts, part)
+		if layer.State == sandbox.Missing || person && layer.State == sandbox.Weaker {
+			parts = append(parts, layer.Name+" "+layer.State.String())
 		}
 	}
 	if parts == nil {
 		return ""
 	}
-	return "weaker: " + strings.Join(parts, ", ") + "; sandbox-exec doctor says what that costs"
+	return "weaker here: " + strings.Join(parts, ", ") + "; sandbox-exec doctor says why and what that costs"
 }
 
 // epilogue says what a person cannot see from the command's own output.

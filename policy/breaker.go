@@ -75,8 +75,13 @@ func (f *frame) remover(c *command, st *state) {
 					continue
 				}
 			}
-			if real := f.j.resolved(raw); recursive && real != "" && strings.HasSuffix(raw, "/") && f.j.top(real) != "" {
-				worsen(riskBreaker, f.j.top(real), "removes "+real)
+			real := f.j.removed(raw)
+			if recursive && real != lex && f.j.top(real) != "" {
+				worsen(riskBreaker, f.j.top(real), "removes "+real+", to which "+lex+" leads")
+				continue
+			}
+			if real != lex && !f.j.writable(real) {
+				worsen(riskDanger, Destructive, "removes "+real+", to which "+lex+" leads")
 			}
 			if i > 0 && !recursive {
 				continue
@@ -94,6 +99,24 @@ func (f *frame) remover(c *command, st *state) {
 		}
 	}
 	f.add(c, main)
+}
+
+// removed is what the removal of a path really removes: a link at its end is
+// not followed, those before it are.
+func (j *judge) removed(raw string) string {
+	dir, base := path.Split(raw)
+	if base == "" || base == "." || base == ".." {
+		dir, base = raw, ""
+	}
+	fixed := dir
+	if k := strings.IndexAny(dir, "*?["); k >= 0 {
+		fixed = dir[:strings.LastIndexByte(dir[:k], '/')+1]
+	}
+	real := j.resolved(fixed)
+	if real == "" {
+		return path.Clean(raw)
+	}
+	return path.Join(real, dir[len(fixed):], base)
 }
 
 // findTests are the tests, options and actions of find that change nothing,

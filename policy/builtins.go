@@ -194,16 +194,19 @@ func (f *frame) cd(name string, c *command, st *state) flow {
 	switch {
 	case len(operands) == 0 && (name == "cd" || name == "chdir"):
 		if v := st.lookup("HOME"); v.state == unbound {
-			ok.dirs = []string{f.j.scope.Home}
+			ok.cwd([]string{f.j.scope.Home})
 		} else {
-			ok.dirs = nil
+			ok.cwd(nil)
 		}
 	case len(operands) != 1 || name == "popd" || st.lookup("CDPATH").state != unbound:
-		ok.dirs = nil
+		ok.cwd(nil)
 	default:
-		ok.dirs = f.chdir(operands[0], st)
+		ok.cwd(f.chdir(operands[0], st))
+		ok.likely = min(st.likely, len(ok.dirs))
 	}
-	return flow{ok: ok, err: *st}
+	failed := *st
+	failed.likely = 0 // it is not expected to fail
+	return flow{ok: ok, err: failed}
 }
 
 func (f *frame) chdir(w word, st *state) []string {
@@ -277,7 +280,7 @@ func (f *frame) trap(c *command, st *state) {
 	}
 	f.add(c, item{Target: Target{Reason: ShellState, Detail: "runs code later"}, risk: riskUnproven})
 	now := *st
-	now.dirs = nil
+	now.cwd(nil)
 	f.nested(args[0].text, f.lang, c, &now, stdin{})
 	f.traps = append(f.traps, trap{args[0].text, c, st.vars})
 }
@@ -288,7 +291,7 @@ func (f *frame) runTraps(st *state) {
 	f.traps = nil
 	for _, t := range traps {
 		later := *st
-		later.dirs = nil
+		later.cwd(nil)
 		changed := false
 		for b := st.vars; b != nil && b != t.vars; b = b.next {
 			old := state{vars: t.vars}

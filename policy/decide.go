@@ -62,7 +62,7 @@ type Request struct {
 func (p *Policy) Decide(script string, s Scope) Decision {
 	j := newJudge(p, s)
 	f := frame{j: j, text: script, lang: langOf(j.scope.Shell)}
-	st := state{dirs: []string{j.scope.Cwd}}
+	st := state{dirs: []string{j.scope.Cwd}, likely: 1}
 	f.script(&st, stdin{})
 	f.runTraps(&st)
 	return j.decision(j.parse)
@@ -89,7 +89,7 @@ func (p *Policy) DecideArgs(argv []string, s Scope) Decision {
 		}
 	}
 	f := frame{j: j, lang: syntax.LangBash, argsOnly: true}
-	st := state{dirs: []string{j.scope.Cwd}}
+	st := state{dirs: []string{j.scope.Cwd}, likely: 1}
 	words := make([]word, len(argv))
 	for i, a := range argv {
 		words[i] = literal(a)

@@ -36,8 +36,13 @@ type frame struct {
 	nesting  int // constructs around the current command
 	inFunc   []*function
 	argsOnly bool // the words are not shell text
+	loops    int  // loops around the current command that are followed twice
+	maybes   []maybe
 	traps    []trap
 }
+
+// maybe is a text that a variable in a word may hold.
+type maybe struct{ name, text string }
 
 // trap is code that runs at a later point.
 type trap struct {
@@ -308,14 +313,15 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	case *syntax.IfClause:
 		return f.ifClause(c, st, in)
 	case *syntax.WhileClause:
-		f.unsettle(c, &st)
-		cond := f.list(c.Cond, st, in)
-		enter, leave := cond.ok, cond.err
-		if c.Until {
-			enter, leave = leave, enter
-		}
-		f.stmts(c.Do, &enter, in)
-		return through(join(join(enter, leave), st))
+		return through(f.loop(c, st, func(st *state) {
+			cond := f.list(c.Cond, *st, in)
+			enter, leave := cond.ok, cond.err
+			if c.Until {
+				enter, leave = leave, enter
+			}
+			f.stmts(c.Do, &enter, in)
+			*st = join(enter, leave)
+		}))
 	case *syntax.ForClause:
 		return f.forClause(c, st, in)
 	case *syntax.CaseClause:
@@ -413,12 +419,12 @@ func (f *frame) forClause(c *syntax.ForClause, st state, in stdin) flow {
 		loop := c.Loop.(*syntax.CStyleLoop)
 		f.arithm(loop.Init, &st)
 		start := st
-		f.unsettle(c, &st)
-		numbers(&start, &st)
-		f.arithm(loop.Cond, &st)
-		f.stmts(c.Do, &st, in)
-		f.arithm(loop.Post, &st)
-		return through(st)
+		return through(f.loop(c, st, func(st *state) {
+			numbers(&start, st)
+			f.arithm(loop.Cond, st)
+			f.stmts(c.Do, st, in)
+			f.arithm(loop.Post, st)
+		}))
 	}
 	name := iter.Name.Value
 	f.assigned(name, word{kind: dynamicWord}, f.spanOf(iter), true)
@@ -426,31 +432,54 @@ func (f *frame) forClause(c *syntax.ForClause, st state, in stdin) flow {
 	for _, w := range iter.Items {
 		items = f.expand(w, &st, items)
 	}
-	before := st
-	f.unsettle(c, &st)
-	f.j.repeat++
-	defer func() { f.j.repeat-- }()
-	rest := false
-	done := 0
-	for _, w := range items {
-		v := w.value()
-		if v.state == boundUnknown || done >= maxUnroll && !f.isTop(w, &st) {
-			rest = true
-			continue
+	return through(f.loop(c, st, func(st *state) {
+		f.j.repeat++
+		defer func() { f.j.repeat-- }()
+		rest := false
+		done := 0
+		for _, w := range items {
+			v := w.value()
+			if v.state == boundUnknown || done >= maxUnroll && !f.isTop(w, st) {
+				rest = true
+				continue
+			}
+			done++
+			body := *st
+			body.bind(name, v)
+			f.stmts(c.Do, &body, in)
+			*st = join(*st, body)
 		}
-		done++
-		body := st
-		body.bind(name, v)
-		f.stmts(c.Do, &body, in)
-		st = join(st, body)
+		if rest || len(items) == 0 || c.Select {
+			body := *st
+			body.bind(name, anyOf(items))
+			f.stmts(c.Do, &body, in)
+			*st = join(*st, body)
+		}
+	}))
+}
+
+const maxLoops = 3
+
+// loop follows a loop: once from the state before it, and once from a state in
+// which everything that the loop changes is unknown, which stands for all
+// later rounds.
+func (f *frame) loop(loop syntax.Node, st state, round func(*state)) state {
+	later := st
+	f.unsettle(loop, &later)
+	if later.vars != st.vars || later.likely != st.likely || !sameStrings(later.dirs, st.dirs) {
+		if f.loops < maxLoops {
+			f.loops++
+			first := st
+			round(&first)
+			f.loops--
+			later = join(later, first)
+		}
 	}
-	if rest || len(items) == 0 || c.Select {
-		body := st
-		body.bind(name, anyOf(items))
-		f.stmts(c.Do, &body, in)
-		st = join(st, body)
-	}
-	return through(join(before, st))
+	f.j.repeat++
+	after := later
+	round(&after)
+	f.j.repeat--
+	return join(st, after)
 }
 
 // anyOf is what is known about a variable that holds any of the words.
@@ -517,7 +546,7 @@ func (f *frame) unsettle(loop syntax.Node, st *state) {
 			}
 			switch n.Args[0].Lit() {
 			case "cd", "pushd", "popd":
-				st.dirs = nil
+				st.cwd(nil)
 			case "read", "mapfile", "readarray", "getopts", "printf", "unset", "shift", "set", "wait":
 				for _, a := range n.Args[1:] {
 					if l := a.Lit(); syntax.ValidName(l) {
@@ -606,7 +635,7 @@ func (f *frame) funcDecl(c *syntax.FuncDecl, st state) flow {
 
 // forks records that the enclosing function starts the command beside itself.
 func (f *frame) forks(c syntax.Command) {
-	if len(f.inFunc) == 0 {
+	if len(f.inFunc) == 0 || c == nil {
 		return
 	}
 	syntax.Walk(c, func(n syntax.Node) bool {

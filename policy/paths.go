@@ -11,7 +11,7 @@ var systemRoots = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/tmp",
 	"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release", "/etc/redhat-release", "/etc/issue",
 	"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/protocols", "/etc/shells",
-	"/etc/timezone", "/etc/localtime", "/etc/mime.types", "/etc/passwd", "/etc/group", "/etc/fstab", "/etc/ld.so.conf", "/etc/apt/sources.list", "/etc/alternatives",
+	"/etc/timezone", "/etc/localtime", "/etc/mime.types", "/etc/ld.so.conf", "/etc/alternatives",
 	"/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/loadavg", "/proc/uptime", "/proc/stat", "/proc/filesystems", "/proc/mounts", "/proc/partitions",
 	"/proc/self/status", "/proc/self/limits", "/proc/self/cgroup", "/proc/self/mountinfo", "/proc/sys/kernel/osrelease",
 	"/sys/fs/cgroup", "/sys/class", "/sys/devices/system/cpu",
@@ -98,7 +98,7 @@ func device(p string) bool {
 }
 
 func harmlessDevice(p string) bool {
-	return listed(harmlessDevices, p) || strings.HasPrefix(p, "/dev/fd/") && isNumber(p[len("/dev/fd/"):]) || inside(p, "/dev/pts") || inside(p, "/dev/shm")
+	return listed(harmlessDevices, p) || strings.HasPrefix(p, "/dev/fd/") && isNumber(p[len("/dev/fd/"):])
 }
 
 // readPath judges the reading of a path. It adds a target for what is not
@@ -151,17 +151,24 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 	if len(list) == 0 {
 		return f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven)
 	}
-	raw := list[0]
-	lex := path.Clean(raw)
-	if w.kind == dynamicWord {
-		// Only the folder is certain.
-		k := strings.LastIndexByte(raw[:len(raw)-len(w.text)+w.fixed], '/')
-		lex = path.Clean(raw[:max(k, 1)])
-		if lex == "/" {
-			return f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven)
-		}
+	if !strings.HasPrefix(w.text, "/") {
+		list = list[:min(len(list), max(st.likely, 1))]
 	}
-	return f.writeTo(c, w, raw, lex)
+	worst := riskSafe
+	for _, raw := range list {
+		lex := path.Clean(raw)
+		if w.kind == dynamicWord {
+			// Only the folder is certain.
+			k := strings.LastIndexByte(raw[:len(raw)-len(w.text)+w.fixed], '/')
+			lex = path.Clean(raw[:max(k, 1)])
+			if lex == "/" {
+				worst = max(worst, f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven))
+				continue
+			}
+		}
+		worst = max(worst, f.writeTo(c, w, raw, lex))
+	}
+	return worst
 }
 
 func (f *frame) writeTo(c *command, w word, raw, lex string) risk {
@@ -170,6 +177,8 @@ func (f *frame) writeTo(c *command, w word, raw, lex string) risk {
 		return f.addPath(c, NetworkTo, w, strings.TrimPrefix(lex[len("/dev/tcp"):], "/"), NetworkRedirect, "opens a connection", riskDanger)
 	case harmlessDevice(lex):
 		return riskSafe
+	case inside(lex, "/dev/shm") && lex != "/dev/shm":
+		return f.addPath(c, FileWrite, w, lex, FileChange, "changes a file in shared memory", riskUnproven)
 	case device(lex):
 		return f.addPath(c, FileWrite, w, lex, Device, "a device or a control file of the kernel", riskDanger)
 	case f.j.protected(lex):

@@ -14,7 +14,7 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 		f.remover(c, st)
 		return output{}
 	}
-	if trusted && isVersionCall(base, c.args()) && !c.appended {
+	if trusted && f.isVersionCall(base, c.args(), st) && !c.appended {
 		f.add(c, f.withEnv(c, item{Target: Target{Reason: ReadOnly, Detail: "prints its version"}}))
 		return output{}
 	}

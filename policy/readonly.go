@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"strings"
 	"sync"
 )
@@ -198,17 +199,24 @@ var specTable = sync.OnceValue(func() map[string]*spec {
 // the only argument. Programs that load code from the workspace before they
 // look at it (yarn, mvn, gradle, dotnet, pytest, bundle) are left out.
 var versionCalls = []struct{ flags, names string }{
-	{"--version", "git node npm npx python python2 python3 pip pip3 ruby gem perl php java javac javap gcc g++ cc c++ clang clang++ make gmake cmake ninja cargo rustc rustup rustfmt docker podman bash zsh sh dash fish curl wget tar gtar bsdtar sed gsed awk gawk grep egrep rg fd fdfind jq yq gojq find gfind sort ls cat head tail diff less vim nvim nano emacs tmux screen ssh openssl sqlite3 psql mysql redis-server ffmpeg convert pandoc tsc deno bun uv poetry swift swiftc kotlinc scala ghc stack cabal lua luajit erl elixir julia R Rscript ocaml dart flutter nim zig go gofmt gopls kubectl helm gh hub aws gcloud az ansible vagrant packer bat delta eza exa tree file stat du df wc uniq cut tr tac od xxd env timeout xargs rsync zip unzip gzip bzip2 xz zstd ldd ld as objdump nm readelf strace gdb lldb valgrind perf systemctl apt apt-get dpkg rpm dnf yum brew pacman apk snap flatpak parallel shellcheck shfmt pkg-config autoconf automake libtool m4 bison flex protoc black ruff mypy isort flake8"},
+	{"--version", "git node npm npx python python2 python3 pip pip3 ruby gem perl php java javac javap gcc g++ cc c++ clang clang++ make gmake cmake ninja cargo rustc rustup rustfmt docker podman bash zsh sh dash fish curl wget tar gtar bsdtar sed gsed awk gawk grep egrep rg fd fdfind jq yq gojq find gfind sort ls cat head tail diff less vim nvim nano emacs tmux screen ssh openssl sqlite3 psql mysql redis-server ffmpeg convert pandoc tsc deno bun uv swift swiftc kotlinc ghc stack cabal lua luajit elixir julia R Rscript ocaml dart nim zig go gofmt gopls gh hub aws vagrant bat delta eza exa tree file stat du df wc uniq cut tr tac od xxd env timeout xargs rsync zip unzip gzip bzip2 xz zstd ldd ld as objdump nm readelf strace gdb lldb valgrind perf systemctl apt apt-get dpkg rpm dnf yum brew pacman apk snap flatpak parallel shellcheck shfmt pkg-config autoconf automake libtool m4 bison flex protoc black ruff mypy isort"},
 	{"-V", "python python2 python3 rustc cargo pip pip3 ssh zip curl"},
 	{"-v", "node npm perl php ruby tsc bun gcc clang cc nginx cmake"},
 	{"-version", "java javac ffmpeg ffprobe"},
-	{"version", "go helm kubectl zig docker"},
+	{"version", "go zig"},
 	{"-h", "jq rg fd curl tar"},
-	{"--help", "python python3 node npm go cargo rustc rustup gcc clang make cmake docker curl wget tar sed awk grep rg fd jq yq find sort ls cat head tail diff file stat du df wc uniq cut tr xargs rsync zip unzip gzip xz zstd kubectl helm gh pip pip3 ruby perl php java javac deno bun uv shellcheck shfmt gofmt black ruff mypy flake8 tree env timeout"},
+	{"--help", "python python3 node npm go cargo rustc rustup gcc clang make cmake docker curl wget tar sed awk grep rg fd jq yq find sort ls cat head tail diff file stat du df wc uniq cut tr xargs rsync zip unzip gzip xz zstd gh pip pip3 ruby perl php java javac deno bun uv shellcheck shfmt gofmt black ruff tree env timeout"},
 }
 
-func isVersionCall(name string, args []word) bool {
+// rustProxies start the tool chain that a rust-toolchain file above the
+// current directory names: the rustup book, "Overrides".
+const rustProxies = "cargo rustc rustdoc rustfmt rustup"
+
+func (f *frame) isVersionCall(name string, args []word, st *state) bool {
 	if len(args) != 1 || !args[0].literal() {
+		return false
+	}
+	if listed(rustProxies, name) && f.j.toolchainFile(st) {
 		return false
 	}
 	for _, v := range versionCalls {
@@ -219,6 +227,27 @@ func isVersionCall(name string, args []word) bool {
 		}
 	}
 	return false
+}
+
+// toolchainFile reports whether a rust-toolchain file names a folder, which the
+// workspace may have filled. Without a Resolver nothing is known.
+func (j *judge) toolchainFile(st *state) bool {
+	if j.scope.Resolver == nil {
+		return false
+	}
+	if len(st.dirs) == 0 {
+		return true
+	}
+	for d := st.dirs[0]; ; d = path.Dir(d) {
+		for _, name := range [...]string{"rust-toolchain", "rust-toolchain.toml"} {
+			if text, err := j.scope.Resolver.ReadFile(path.Join(d, name), maxConfig); err == nil && strings.Contains(string(text), "path") {
+				return true
+			}
+		}
+		if d == "/" || d == "." {
+			return false
+		}
+	}
 }
 
 // readOnly matches a call against the spec of its program.

@@ -138,6 +138,9 @@ func harmlessSed(p string) bool {
 			continue
 		case 'p', '=', 'd', 'n', 'N', 'D', 'P', 'h', 'H', 'g', 'G', 'x':
 			i++
+		case ':', 'b', 't', 'T': // a label
+			for i++; i < len(p) && (p[i] == ' ' || p[i] == '_' || p[i] >= '0' && p[i] <= '9' || p[i] >= 'A' && p[i] <= 'Z' || p[i] >= 'a' && p[i] <= 'z'); i++ {
+			}
 		case 'q', 'Q', 'l':
 			i++
 			for i < len(p) && (p[i] == ' ' || p[i] >= '0' && p[i] <= '9') {
@@ -400,6 +403,13 @@ func goCheck(s *specCall) (Reason, string) {
 	default:
 		return UnknownOption, "not a query"
 	}
+	if s.operands[0].text == "list" && len(s.st.dirs) > 0 {
+		// It asks git about the state of the working tree.
+		if why := s.f.j.repositoryRuns(s.st.dirs[0]); why != "" {
+			return RepositoryState, why
+		}
+		s.f.j.git = true
+	}
 	for i, w := range rest {
 		switch {
 		case !w.literal() && w.mayBeOption():
@@ -414,7 +424,7 @@ func goCheck(s *specCall) (Reason, string) {
 					return OutsideRead, "reads outside the readable roots"
 				}
 			}
-			if strings.Contains(w.text, "@") && s.operands[0].text == "list" {
+			if s.operands[0].text == "list" && strings.Contains(w.text, "@") {
 				return NetworkAccess, "asks the module proxy"
 			}
 		}

@@ -45,13 +45,12 @@ var gitVerbs = []gitVerb{
 	{names: "name-rev", options: options{long: "tags refs= exclude= all name-only no-undefined always"}},
 	{names: "shortlog", options: options{short: "nsec0123456789", value: "L", glued: "w", long: "numbered summary email committer group= format= since= until= after= before= all branches? no-merges merges max-count= author= grep="}},
 	{names: "cat-file", options: options{short: "ptse"}, need: "-p -t -s -e"},
-	{names: "branch", options: options{short: "avrqi", long: "all remotes list show-current verbose color? no-color column? no-column sort= merged? no-merged? contains? no-contains? points-at= format= abbrev= no-abbrev ignore-case omit-empty"}, need: "-a -r -v --all --remotes --list --show-current --merged --no-merged --contains --no-contains --points-at", max: 1, bare: true},
+	{names: "branch", options: options{short: "avrqi", long: "all remotes list show-current verbose color? no-color column? no-column sort= merged? no-merged? contains? no-contains? points-at= format= abbrev= no-abbrev ignore-case omit-empty"}, need: "--list --show-current --merged --no-merged --contains --no-contains --points-at", max: 1, bare: true},
 	{names: "tag", options: options{short: "lin", long: "list sort= color? column? no-column contains? no-contains? merged? no-merged? points-at= format= ignore-case omit-empty"}, need: "-l -n --list --contains --no-contains --merged --no-merged --points-at", bare: true},
 	{names: "remote", options: options{short: "v", long: "verbose"}, first: "get-url", bare: true},
 	{names: "stash", options: options{short: gitDiffShort, value: gitDiffValue, long: gitDiffLong + gitRevLong}, first: "list show"},
 	{names: "reflog", options: options{short: gitDiffShort + gitRevShort, value: "n", long: gitDiffLong + gitRevLong}, first: "show list exists", bare: true},
 	{names: "worktree", options: options{short: "vz", long: "porcelain verbose"}, first: "list"},
-	{names: "submodule", options: options{long: "cached quiet"}, first: "status", bare: true},
 	{names: "config", options: options{short: "lz", long: "get get-all get-regexp get-urlmatch list local global system worktree show-origin show-scope name-only null type= bool int bool-or-int path default= includes no-includes"}, need: "-l --get --get-all --get-regexp --list --get-urlmatch"},
 	{names: "for-each-ref", options: options{short: "spq", long: "count= sort= format= points-at= merged? no-merged? contains? no-contains? ignore-case color? exclude= omit-empty"}},
 	{names: "show-ref", options: options{short: "dsqh", long: "head branches heads tags dereference hash? verify quiet abbrev? exists"}},
@@ -62,7 +61,6 @@ var gitVerbs = []gitVerb{
 	{names: "range-diff", options: options{short: gitDiffShort, value: gitDiffValue, long: gitDiffLong + " creation-factor= left-only right-only no-dual-color"}},
 	{names: "var", first: "GIT_AUTHOR_IDENT GIT_COMMITTER_IDENT GIT_DEFAULT_BRANCH"},
 	{names: "version", options: options{long: "build-options"}, max: none},
-	{names: "ls-remote", first: "none"},
 }
 
 var gitTable = sync.OnceValue(func() map[string]*gitVerb {
@@ -93,7 +91,7 @@ func (f *frame) git(c *command, st *state) output {
 		case listed("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs --noglob-pathspecs --no-lazy-fetch", a.text):
 		case a.text == "-C" && i+1 < len(args):
 			i++
-			dir.dirs = f.chdir(args[i], &dir)
+			dir.cwd(f.chdir(args[i], &dir))
 			if r := f.readPath(c, args[i], st, false); r > riskSafe {
 				return refuse(OutsideRead, "a repository outside the readable roots")
 			}
@@ -133,7 +131,7 @@ func (f *frame) git(c *command, st *state) output {
 			if o.has && o.value.split {
 				return refuse(DynamicWord, "the value of an option may become several words")
 			}
-			if o.has && (o.name == "--format" || o.name == "--pretty") && strings.Contains(o.value.text, "%G") {
+			if o.has && (o.name == "--format" || o.name == "--pretty") && (strings.Contains(o.value.text, "%G") || strings.Contains(o.value.text, "signature")) {
 				return refuse(RepositoryState, "shows signatures, which runs a program")
 			}
 			if o.name == "-X" && args[i].text == "ls-files" {
@@ -231,51 +229,97 @@ func (j *judge) repositoryRuns(dir string) string {
 	return why
 }
 
+// scanRepository looks at the repository around dir and at its submodules, in
+// which git runs itself without the overrides.
 func scanRepository(r Resolver, dir string) string {
 	for d := path.Clean(dir); ; d = path.Dir(d) {
-		for _, gitDir := range [...]string{d + "/.git", d} {
-			if gitDir == d && !bareRepository(r, d) {
-				continue
+		if config, why := repositoryConfig(r, d); config != "" || why != "" {
+			if why == "" {
+				why = configRuns(config, false)
 			}
-			if link, err := r.ReadFile(gitDir, 4096); err == nil && gitDir != d {
-				// A linked working tree or a submodule: gitrepository-layout(5).
-				to, ok := strings.CutPrefix(strings.TrimSpace(string(link)), "gitdir: ")
-				if !ok {
-					return "a .git file that is not understood"
-				}
-				if !path.IsAbs(to) {
-					to = d + "/" + to
-				}
-				gitDir = to
-			}
-			config, err := r.ReadFile(gitDir+"/config", maxConfig)
-			common := gitDir
-			if err != nil {
-				if c, err2 := r.ReadFile(gitDir+"/commondir", 4096); err2 == nil {
-					common = strings.TrimSpace(string(c))
-					if !path.IsAbs(common) {
-						common = gitDir + "/" + common
-					}
-					config, err = r.ReadFile(common+"/config", maxConfig)
-				}
-			}
-			if err != nil {
-				continue
-			}
-			if why := configRuns(string(config)); why != "" {
+			if why != "" {
 				return why
 			}
-			if extra, err := r.ReadFile(gitDir+"/config.worktree", maxConfig); err == nil {
-				if why := configRuns(string(extra)); why != "" {
-					return why
-				}
-			}
-			return ""
+			return scanSubmodules(r, d, 0)
 		}
 		if d == "/" || d == "." {
 			return ""
 		}
 	}
+}
+
+// repositoryConfig returns the configuration of the repository whose top is d,
+// or why it is not understood: gitrepository-layout(5).
+func repositoryConfig(r Resolver, d string) (config, why string) {
+	gitDir := d + "/.git"
+	if link, err := r.ReadFile(gitDir, 4096); err == nil {
+		to, ok := strings.CutPrefix(strings.TrimSpace(string(link)), "gitdir: ")
+		if !ok {
+			return "", "a .git file that is not understood"
+		}
+		if !path.IsAbs(to) {
+			to = d + "/" + to
+		}
+		gitDir = to
+	} else if bareRepository(r, d) {
+		gitDir = d
+	}
+	text, err := r.ReadFile(gitDir+"/config", maxConfig)
+	if err != nil {
+		common, err := r.ReadFile(gitDir+"/commondir", 4096)
+		if err != nil {
+			return "", ""
+		}
+		dir := strings.TrimSpace(string(common))
+		if !path.IsAbs(dir) {
+			dir = gitDir + "/" + dir
+		}
+		if text, err = r.ReadFile(dir+"/config", maxConfig); err != nil {
+			return "", "a configuration that cannot be read"
+		}
+	}
+	if len(text) >= maxConfig {
+		return "", "a configuration that is too long"
+	}
+	extra, err := r.ReadFile(gitDir+"/config.worktree", maxConfig)
+	if err != nil {
+		extra = nil
+	}
+	return string(text) + "\n" + string(extra) + "\n", ""
+}
+
+const maxSubmodules = 64
+
+func scanSubmodules(r Resolver, top string, depth int) string {
+	text, err := r.ReadFile(top+"/.gitmodules", maxConfig)
+	if err != nil {
+		return ""
+	}
+	n := 0
+	for _, line := range strings.Split(string(text), "\n") {
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || strings.ToLower(strings.TrimSpace(key)) != "path" {
+			continue
+		}
+		if n++; n > maxSubmodules || depth > 4 {
+			return "too many submodules"
+		}
+		d := path.Join(top, strings.Trim(strings.TrimSpace(value), "\""))
+		if !inside(d, top) {
+			return "a submodule outside the repository"
+		}
+		config, why := repositoryConfig(r, d)
+		if why == "" {
+			why = configRuns(config, true)
+		}
+		if why == "" {
+			why = scanSubmodules(r, d, depth+1)
+		}
+		if why != "" {
+			return "in the submodule " + value + ": " + why
+		}
+	}
+	return ""
 }
 
 func bareRepository(r Resolver, d string) bool {
@@ -289,9 +333,10 @@ func bareRepository(r Resolver, d string) bool {
 
 // configRuns names the first key of a git configuration that starts a program
 // or leads to another file, and that ReadOnlyEnv does not override:
-// git-config(1).
-func configRuns(text string) string {
+// git-config(1). Strict: the overrides do not hold either.
+func configRuns(text string, strict bool) string {
 	section := ""
+	text = strings.TrimPrefix(text, "\ufeff")
 	for text != "" {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
@@ -307,19 +352,18 @@ func configRuns(text string) string {
 		if line == "" || line[0] == '#' || line[0] == ';' {
 			continue
 		}
-		for strings.HasSuffix(line, "\\") && text != "" {
-			var more string
-			more, text, _ = strings.Cut(text, "\n")
-			line = line[:len(line)-1] + more
-		}
+		// A line that continues a value is looked at like any other; that can
+		// only find too much.
 		key := line
-		if k := strings.IndexAny(line, "= \t"); k >= 0 {
+		if k := strings.IndexAny(line, "= \t#;"); k >= 0 {
 			key = line[:k]
 		}
 		key = strings.ToLower(key)
-		name, _, _ := strings.Cut(section, " ")
-		name, _, _ = strings.Cut(name, ".")
-		if configKeyRuns(name, key) {
+		name := section
+		if k := strings.IndexAny(name, " \t\"."); k >= 0 {
+			name = name[:k]
+		}
+		if configKeyRuns(name, key) || strict && (name == "core" && key == "fsmonitor" || name == "diff" && key == "external") {
 			return "the repository's configuration sets " + strings.ReplaceAll(section, "\"", "") + " " + key
 		}
 	}
@@ -358,4 +402,6 @@ var configKeys = map[string]string{
 	"submodule":   "update",
 }
 
-func configKeyRuns(section, key string) bool { return listed(configKeys[section], key) }
+func configKeyRuns(section, key string) bool {
+	return section == "pretty" || listed(configKeys[section], key)
+}

@@ -166,7 +166,7 @@ func (r *Rule) holdsFor(example string) bool {
 	}
 	j := newJudge(&p, exampleScope)
 	f := frame{j: j, text: example, lang: langOf(exampleScope.Shell)}
-	st := state{dirs: []string{exampleScope.Cwd}}
+	st := state{dirs: []string{exampleScope.Cwd}, likely: 1}
 	f.script(&st, stdin{})
 	for i := range j.items {
 		if j.match(&j.items[i]) != nil {

@@ -53,7 +53,34 @@ func (f *frame) call(ce *syntax.CallExpr, st state, in stdin, span [2]int) flow 
 		argv = f.expand(w, &st, argv)
 	}
 	c.argv = argv
+	f.tryMaybes(ce, c, &st)
 	return f.run(c, &st)
+}
+
+// tryMaybes looks for denials with each text that a variable of the command
+// may hold.
+func (f *frame) tryMaybes(ce *syntax.CallExpr, c *command, st *state) {
+	list := f.maybes
+	f.maybes = nil
+	if len(list) == 0 || f.j.denyOnly > 0 {
+		return
+	}
+	f.j.denyOnly++
+	for _, m := range list {
+		with := *st
+		with.bind(m.name, value{state: boundText, text: m.text})
+		alt := *c
+		alt.argv = nil
+		for _, w := range ce.Args {
+			if !f.step() {
+				break
+			}
+			alt.argv = f.expand(w, &with, alt.argv)
+		}
+		f.run(&alt, &with)
+	}
+	f.j.denyOnly--
+	f.maybes = nil
 }
 
 // run judges a simple command and returns the state after it.
@@ -99,6 +126,11 @@ func (f *frame) run(c *command, st *state) flow {
 				f.inFunc[n-1].calls = append(f.inFunc[n-1].calls, base)
 			}
 			return f.callFunc(v.fn, c, st)
+		} else if v.fn != nil {
+			f.j.denyOnly++
+			maybe := *st
+			f.callFunc(v.fn, c, &maybe)
+			f.j.denyOnly--
 		}
 		if n := len(f.inFunc); n > 0 {
 			f.inFunc[n-1].calls = append(f.inFunc[n-1].calls, base)
@@ -246,7 +278,7 @@ scan:
 		}
 	}
 	args = args[min(i, len(args)):]
-	sub := state{dirs: st.dirs}
+	sub := state{dirs: st.dirs, likely: st.likely}
 	if v := st.lookup("HOME"); v.state != unbound {
 		sub.bind("HOME", v)
 	}
@@ -345,7 +377,7 @@ func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
 	if w.risk > riskSafe {
 		f.add(c, item{Target: Target{Reason: w.reason, Detail: w.detail}, risk: w.risk})
 	}
-	dirs := st.dirs
+	before := *st
 	sub := *st
 	args := c.args()
 	scan := optionScan{options: w.options, argv: args, first: true}
@@ -387,11 +419,13 @@ loop:
 				args = append(words, args[scan.next:]...)
 				scan = optionScan{options: w.options, argv: args, first: true}
 			case listed(w.chdir, o.name):
-				cur.dirs = f.chdir(o.value, cur)
+				cur.cwd(f.chdir(o.value, cur))
 			case listed(w.toShell, o.name):
 				shell = true
 			case listed(w.toExec, o.name):
 				shell = false
+			case w.appends && (o.name == "-a" || o.name == "--arg-file"):
+				c.in = stdin{kind: stdinUnknown}
 			case w.appends && (o.name == "-0" || o.name == "--null"):
 				null = true
 			case listed(w.replace, o.name):
@@ -476,7 +510,7 @@ loop:
 	if w.same {
 		return fl
 	}
-	st.dirs = dirs
+	st.dirs, st.likely = before.dirs, before.likely
 	return flow{ok: *st, err: *st, out: fl.out}
 }
 

@@ -4,10 +4,11 @@ package policy
 // is and what its variables hold. It is copied where the shell forks and joined
 // where two ways meet.
 type state struct {
-	// dirs are the directories in which the shell can be. The first is where
-	// it is when everything went well. None means unknown.
-	dirs []string
-	vars *binding // newest first
+	// dirs are the directories in which the shell can be; none means unknown.
+	// The first likely ones are those when every cd worked.
+	dirs   []string
+	likely int
+	vars   *binding // newest first
 }
 
 // binding is one assignment. Bindings are never changed, so that states can
@@ -35,11 +36,34 @@ type value struct {
 	fixed int  // boundGlob: the beginning that is certain
 	rough bool // boundGlob: the rest can hold anything
 	fn    *function
+	maybe [2]string // boundUnknown: texts that it may be, among others
+}
+
+// either is a value that is a or b.
+func either(a, b value) value {
+	out := value{state: boundUnknown}
+	if numeric(a) && numeric(b) {
+		out.state = boundNumber
+		return out
+	}
+	n := 0
+	for _, v := range [...]value{a, b} {
+		if v.fn != nil {
+			out.fn = v.fn
+		}
+		for _, t := range [...]string{v.text, v.maybe[0], v.maybe[1]} {
+			if n < len(out.maybe) && t != "" && (v.state == boundText || v.state == boundUnknown) && t != out.maybe[0] {
+				out.maybe[n] = t
+				n++
+			}
+		}
+	}
+	return out
 }
 
 func (v value) known() bool { return v.state == boundText }
 
-const maxDirs = 4
+const maxDirs = 6
 
 func (s *state) lookup(name string) value {
 	for b := s.vars; b != nil; b = b.next {
@@ -61,16 +85,20 @@ func (s *state) unknown(name string) { s.bind(name, value{state: boundUnknown}) 
 
 // forget makes every variable, function and the directory unknown.
 func (s *state) forget() {
-	s.dirs = nil
+	s.cwd(nil)
 	s.vars = &binding{next: nil}
 }
+
+// cwd sets where the shell is.
+func (s *state) cwd(dirs []string) { s.dirs, s.likely = dirs, len(dirs) }
 
 // fork is the state of a subshell.
 func (s *state) fork() state { return *s }
 
 // join is the state after either a or b.
 func join(a, b state) state {
-	out := state{dirs: joinDirs(a.dirs, b.dirs), vars: a.vars}
+	out := state{vars: a.vars}
+	out.dirs, out.likely = joinDirs(a, b)
 	if a.vars == b.vars {
 		return out
 	}
@@ -83,10 +111,7 @@ func join(a, b state) state {
 			}
 			va, vb := a.lookup(x.name), b.lookup(x.name)
 			if va != vb {
-				merged := value{state: boundUnknown}
-				if numeric(va) && numeric(vb) {
-					merged.state = boundNumber
-				}
+				merged := either(va, vb)
 				if cur := out.lookup(x.name); cur != merged {
 					out.bind(x.name, merged)
 				}
@@ -136,20 +161,41 @@ func length(b *binding) (n int) {
 	return n
 }
 
-func joinDirs(a, b []string) []string {
-	if len(a) == 0 || len(b) == 0 {
-		return nil
+func joinDirs(a, b state) ([]string, int) {
+	if len(a.dirs) == 0 || len(b.dirs) == 0 {
+		return nil, 0
 	}
-	out := a
-	for _, d := range b {
-		if !contains(out, d) {
-			if len(out) == maxDirs {
-				return nil
+	if a.likely == b.likely && sameStrings(a.dirs, b.dirs) {
+		return a.dirs, a.likely
+	}
+	out := make([]string, 0, maxDirs)
+	likely := 0
+	for i, list := range [...][]string{a.dirs[:a.likely], b.dirs[:b.likely], a.dirs[a.likely:], b.dirs[b.likely:]} {
+		for _, d := range list {
+			if !contains(out, d) {
+				if len(out) == maxDirs {
+					return nil, 0
+				}
+				out = append(out, d)
 			}
-			out = append(out[:len(out):len(out)], d)
+		}
+		if i == 1 {
+			likely = len(out)
 		}
 	}
-	return out
+	return out, likely
+}
+
+func sameStrings(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func contains(list []string, s string) bool {

@@ -84,14 +84,55 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 			return append(out, word{text: f.source(pos, end), kind: dynamicWord, split: true, pos: pos, end: end})
 		}
 		for _, parts := range list {
+			n := len(out)
 			out = f.fields(parts, st, out, pos, end)
+			if looseBraces(parts) {
+				uncertainBraces(out[n:])
+			}
 		}
+		return out
+	}
+	if f.lang != syntax.LangPOSIX && looseBraces(w.Parts) {
+		n := len(out)
+		out = f.fields(w.Parts, st, out, pos, end)
+		uncertainBraces(out[n:])
 		return out
 	}
 	return f.fields(w.Parts, st, out, pos, end)
 }
 
 const maxBraces = 64
+
+// looseBraces reports unquoted braces that the parser does not take for an
+// expansion, although they look like one.
+func looseBraces(parts []syntax.WordPart) bool {
+	open, middle := false, false
+	for _, p := range parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		for i := 0; i < len(l.Value); i++ {
+			switch c := l.Value[i]; {
+			case c == '\\':
+				i++
+			case c == '{':
+				open = true
+			case open && (c == ',' || c == '.' && i+1 < len(l.Value) && l.Value[i+1] == '.'):
+				middle = true
+			case middle && c == '}':
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func uncertainBraces(words []word) {
+	for i := range words {
+		words[i].kind, words[i].split, words[i].fixed, words[i].below = dynamicWord, true, 0, false
+	}
+}
 
 func (f *frame) lowerBraceParts(p syntax.WordPart, st *state) {
 	if b, ok := p.(*syntax.BraceExp); ok {
@@ -299,6 +340,9 @@ func (d *decoder) part(p syntax.WordPart, quoted, first, last bool) {
 		}
 		d.dynamic(d.f.node(p), true)
 	case *syntax.ExtGlob:
+		if strings.ContainsAny(p.Pattern.Value, "$`<>") {
+			d.f.j.note(ShellDifference, "an extended pattern that may hold a substitution", d.f.spanOf(p))
+		}
 		d.uncertain(globWord)
 		d.w.split = true
 		d.buf = append(d.buf, d.f.node(p)...)
@@ -366,10 +410,7 @@ func (d *decoder) tilde(s string, last bool) string {
 	case name == "+" && len(d.st.dirs) == 1:
 		d.buf = append(d.buf, d.st.dirs[0]...)
 	case isUserName(name):
-		// Homes of others stand beside the own one; good enough to see that
-		// this is outside.
-		d.uncertain(dynamicWord)
-		d.buf = append(d.buf, "~"+name...)
+		d.dynamic("~"+name, true) // the home of somebody else
 	default:
 		d.dynamic("~"+name, true)
 	}
@@ -412,6 +453,13 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 	} else if v.state == boundGlob {
 		d.glob(v, quoted)
 		return
+	}
+	if p.Param != nil && len(d.f.maybes) < 8 {
+		for _, t := range d.st.lookup(p.Param.Value).maybe {
+			if t != "" {
+				d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
+			}
+		}
 	}
 	many := p.Param != nil && (p.Param.Value == "@" || p.Param.Value == "*" && !quoted) || p.Index != nil || p.Excl
 	d.dynamic(d.f.node(p), quoted && !many)

@@ -53,7 +53,7 @@ var wrappers = []wrapper{
 	{names: "linux32 linux64 i386 x86_64", options: options{short: "BFILRSTXZv3", long: "32bit 3gb 4gb addr-no-randomize addr-compat-layout fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose whole-seconds"}},
 	{names: "setarch", options: options{short: "BFILRSTXZv3", long: "32bit 3gb 4gb addr-no-randomize addr-compat-layout fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose whole-seconds"}, operands: 1},
 	{names: "numactl", options: options{short: "ail", value: "imNCpP", long: "interleave= preferred= membind= cpunodebind= physcpubind= localalloc all"}},
-	{names: "xargs gxargs", options: options{short: "0rtpxo", value: "aEIndLPsJRS", glued: "eil", long: "null no-run-if-empty verbose interactive exit open-tty max-args= max-procs= max-chars= delimiter= arg-file= replace? eof? max-lines? show-limits process-slot-var="},
+	{names: "xargs gxargs", options: options{short: "0rtpxo", value: "aEIndLPsJRS", glued: "eil", long: "null no-run-if-empty verbose interactive exit open-tty max-args= max-procs= max-chars= delimiter= arg-file= replace? eof? max-lines? show-limits"},
 		appends: true, replace: "-I -i -J --replace"},
 
 	// They leave something behind, or wait, or start a session.

@@ -11,11 +11,15 @@ import (
 // TestExamples builds the examples with a plain go build, as whoever copies
 // one does, and looks at what they print.
 func TestExamples(t *testing.T) {
+	// Not below /tmp, which is another one for a command and where the policy
+	// asks less.
+	t.Setenv("TMPDIR", "/var/tmp")
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin+"/", "./embed", "./approve")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	home := t.TempDir()
 	for _, tt := range []struct {
 		args  []string
 		stdin string
@@ -33,7 +37,7 @@ func TestExamples(t *testing.T) {
 	} {
 		cmd := exec.Command(filepath.Join(bin, tt.args[0]), tt.args[1:]...)
 		cmd.Dir = t.TempDir()
-		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		cmd.Env = append(os.Environ(), "HOME="+home)
 		cmd.Stdin = strings.NewReader(tt.stdin)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

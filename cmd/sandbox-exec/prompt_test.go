@@ -174,8 +174,8 @@ func TestPromptEscapes(t *testing.T) {
 // ^C reaches the command once, from the terminal, and not again from us.
 func TestInterruptOnATerminal(t *testing.T) {
 	ws := workspace(t)
-	tm := onTerminal(t, ws, "-c", `trap 'echo got it' INT; echo up; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo end; exit 4`)
-	tm.expect("up")
+	tm := onTerminal(t, ws, "-c", `trap 'echo got it' INT; echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo end; exit 4`)
+	tm.expect("ready")
 	tm.typeText("\x03")
 	tm.expect("end")
 	if n := strings.Count(tm.seen.String(), "got it"); n != 1 {
@@ -185,8 +185,8 @@ func TestInterruptOnATerminal(t *testing.T) {
 		t.Errorf("ended with %d", got)
 	}
 
-	tm = onTerminal(t, ws, "-c", "echo up; exec sleep 30")
-	tm.expect("up")
+	tm = onTerminal(t, ws, "-c", "echo ready; exec sleep 30")
+	tm.expect("ready")
 	tm.typeText("\x03")
 	if got := tm.ending(); got != 128+int(syscall.SIGINT) {
 		t.Errorf("ended with %d", got)

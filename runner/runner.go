@@ -167,6 +167,16 @@ func DecideAt(c Command, at Where) (policy.Decision, error) {
 // Doctor finds what this machine can enforce by trying it.
 func Doctor() sandbox.Report { return newBackend().Doctor() }
 
+// Resolve says what c's profile means where c would run. c needs no script and
+// no arguments.
+func Resolve(c Command) (sandbox.Spec, error) {
+	where, _, err := place(&c)
+	if err != nil {
+		return sandbox.Spec{}, err
+	}
+	return c.Profile.Spec(where)
+}
+
 // Preview is what would happen to a command.
 type Preview struct {
 	Decision policy.Decision

@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
@@ -31,15 +33,6 @@ type usageError struct{ what, hint string }
 func (e *usageError) Error() string { return e.what }
 
 func misuse(what, hint string) error { return &usageError{what, hint} }
-
-// profileError is a profile that cannot be used.
-type profileError struct {
-	name string
-	err  error
-}
-
-func (e *profileError) Error() string { return e.err.Error() }
-func (e *profileError) Unwrap() error { return e.err }
 
 // silent ends the process with a status and says nothing.
 type silent int
@@ -92,14 +85,14 @@ func explain(err error) []string {
 	if errors.As(err, &refused) {
 		return explainRefusal(refused)
 	}
-	what, hint := err.Error(), ""
+	what, line, hint := err.Error(), "", ""
 	var misused *usageError
 	var command *runner.CommandError
 	var spec *sandbox.SpecError
 	var setup *sandbox.SetupError
 	var unsupported *sandbox.UnsupportedError
 	var program *sandbox.ExecError
-	var profile *profileError
+	var profile *profiles.Error
 	switch {
 	case errors.As(err, &misused):
 		hint = misused.hint
@@ -122,14 +115,15 @@ func explain(err error) []string {
 			hint = "it is in no directory of the command's PATH"
 		}
 	case errors.As(err, &profile):
-		if errors.Is(err, fs.ErrNotExist) {
-			hint = "sandbox-exec profile list names the profiles that are there"
+		hint = profile.Hint
+		if profile.Text != "" {
+			line = fmt.Sprintf("%d | %s", profile.Line, policy.Escape(strings.ReplaceAll(profile.Text, "\t", " ")))
 		}
 	}
 	if hint != "" {
 		hint = "hint: " + hint
 	}
-	return []string{"error: " + what, hint}
+	return []string{"error: " + what, line, hint}
 }
 
 // advice is what to do about a denial.

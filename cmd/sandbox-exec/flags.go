@@ -215,7 +215,7 @@ func (e *env) common(f *flagSet) (runner.Command, error) {
 	}
 	loaded, err := profiles.Load(f.String("profile"))
 	if err != nil {
-		return cmd, &profileError{f.String("profile"), err}
+		return cmd, err
 	}
 	p := *loaded
 	cmd.Profile = &p

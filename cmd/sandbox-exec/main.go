@@ -54,6 +54,7 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 				Action: func(c *cli.Context) error { return misuse("profile: want list, show or check", "") },
 				Subcommands: []*cli.Command{
 					e.command("list", "name the built-in profiles", "", nil, e.profileList),
+					e.command("show", "say what a profile means for a command run from here", "NAME|FILE", nil, e.profileShow),
 					e.command("check", "check a profile's file", "FILE", nil, e.profileCheck),
 				},
 			},

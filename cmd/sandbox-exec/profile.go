@@ -1,9 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 
+	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/profiles"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"github.com/urfave/cli/v2"
 )
 
@@ -11,7 +18,7 @@ func (e *env) profileList(c *cli.Context) error {
 	for _, name := range profiles.Names() {
 		p, err := profiles.Load(name)
 		if err != nil {
-			return &profileError{name, err}
+			return err
 		}
 		fmt.Fprintf(e.stdout, "%-12s %s\n", name, p.Description)
 	}
@@ -23,10 +30,68 @@ func (e *env) profileCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := profiles.Load(name); err != nil {
-		return &profileError{name, err}
+	_, err = profiles.Load(name)
+	return err
+}
+
+// profileShow says what a profile means here. Of the files it names those that
+// exist.
+func (e *env) profileShow(c *cli.Context) error {
+	name, err := oneArg(c, "NAME or FILE")
+	if err != nil {
+		return err
+	}
+	p, err := profiles.Load(name)
+	if err != nil {
+		return err
+	}
+	spec, err := runner.Resolve(runner.Command{Profile: p})
+	if err != nil {
+		return err
+	}
+	say := func(label, format string, args ...any) {
+		fmt.Fprintf(e.stdout, "%-12s %s\n", label, policy.Escape(fmt.Sprintf(format, args...)))
+	}
+	say(p.Name, "%s", p.Description)
+	say("mode", "%s; what asks: %s", p.Mode, cmp.Or(p.Ask, "deny"))
+	say("workspace", "%s, %s", spec.Workspace, p.Workspace)
+	say("/tmp", "%s", cmp.Or(p.Tmp, "private"))
+	say("network", "%s", spec.Network)
+	say("stdin", "%s", cmp.Or(p.Stdin, "null"))
+	say("limits", "memory %s, processes %s, processors %s", size(spec.Limits.Memory), number(float64(spec.Limits.PIDs)), number(spec.Limits.CPUs))
+	say("layers", "required: %s; may be missing: %s", list(spec.Require), list(spec.AllowMissing))
+
+	absent := 0
+	rules := slices.Clone(spec.Files)
+	slices.SortStableFunc(rules, func(a, b sandbox.FileRule) int { return strings.Compare(a.Path, b.Path) })
+	for _, r := range rules {
+		if _, err := os.Lstat(r.Path); err != nil {
+			absent++
+			continue
+		}
+		say(r.Access.String(), "%s: %s", r.Path, r.Reason)
+	}
+	say("", "and %d paths that do not exist here", absent)
+	for _, n := range spec.Protect {
+		say("protected", "%s (%s): %s", n.Path, n.Guard, n.Reason)
 	}
 	return nil
+}
+
+func list(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
+
+func number(n float64) string {
+	if n <= 0 {
+		return "unlimited"
+	}
+	return fmt.Sprint(n)
+}
+
+func size(n int64) string {
+	if n <= 0 {
+		return "unlimited"
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
 }
 
 func oneArg(c *cli.Context, what string) (string, error) {

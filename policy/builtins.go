@@ -15,7 +15,7 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 	switch name {
 	case "cd", "pushd", "popd", "chdir":
 		return f.cd(name, c, st), true
-	case ":", "true", "false", "times", "dirs", "jobs", "logout", "suspend", "bg", "fg", "disown", "return", "break", "continue", "exit", "wait":
+	case ":", "true", "false", "times", "dirs", "jobs", "logout", "bg", "fg", "disown", "return", "break", "continue", "exit", "wait":
 		f.plain(name, c, st)
 		return through(*st), true
 	case "exec", "command", "builtin":
@@ -147,6 +147,17 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 // plain is a builtin that changes nothing, with operands that are jobs or
 // numbers.
 func (f *frame) plain(name string, c *command, st *state) {
+	if name == "jobs" {
+		for i, a := range c.args() {
+			if a.mayBeOption() && (!a.literal() || strings.Contains(a.text, "x")) { // jobs -x command
+				rest := *c
+				rest.argv = c.args()[i+1:]
+				f.add(c, item{Target: Target{Reason: UnknownOption}, risk: riskUnproven})
+				f.run(&rest, st)
+				return
+			}
+		}
+	}
 	if name == "wait" {
 		for i, a := range c.args() {
 			if a.mayBeOption() && strings.Contains(a.text, "p") || a.mayBeOption() && !a.flagKnown() {

@@ -18,6 +18,9 @@ const (
 	riskBreaker              // never
 )
 
+// riskNone is the risk of a wrapper that does nothing without a command.
+const riskNone risk = 255
+
 // item is a target with what the rules need to judge it.
 type item struct {
 	Target
@@ -60,11 +63,19 @@ func (f *frame) add(c *command, it item) {
 }
 
 func (f *frame) addPath(c *command, a Action, w word, resource string, reason Reason, detail string, r risk) risk {
+	for i := max(0, len(f.j.items)-4); i < len(f.j.items); i++ {
+		if it := &f.j.items[i]; it.Action == a && it.Resource == resource && it.risk == r && it.Span == f.span(c.span[0], c.span[1]) && it.denyOnly == (f.j.denyOnly > 0) {
+			return r
+		}
+	}
 	f.add(c, item{Target: Target{Action: a, Resource: resource, Reason: reason, Detail: detail, Dynamic: w.kind == dynamicWord}, risk: r})
 	return r
 }
 
 func (j *judge) add(it item) {
+	if j.dry > 0 {
+		return
+	}
 	it.denyOnly = j.denyOnly > 0
 	if it.denyOnly && it.risk < riskBreaker && !j.denyRules {
 		return
@@ -84,7 +95,7 @@ func (j *judge) add(it item) {
 
 // note marks the call as opaque.
 func (j *judge) note(reason Reason, detail string, span [2]int) {
-	if j.denyOnly > 0 {
+	if j.denyOnly > 0 || j.dry > 0 && reason != TooManySteps {
 		return
 	}
 	for _, r := range j.opaque {

@@ -17,6 +17,7 @@ type judge struct {
 	opaque               []Reason
 	seen                 map[string]bool // targets found while something is looked at more than once
 	repeat               int
+	dry                  int // nothing is recorded, only the state is wanted
 	denyOnly             int // only what is denied counts: the text may not run like this
 	parse                string
 	git                  bool // git is called
@@ -161,16 +162,10 @@ func (f *frame) script(st *state, in stdin) output {
 	}
 	parser := pool.Get().(*syntax.Parser)
 	out, n, last := output{}, 0, 0
+	var failed error
 	for s, err := range parser.StmtsSeq(strings.NewReader(f.text)) {
-		if err != nil {
-			// Shells run the complete lines that come before a syntax
-			// error, so what was lowered counts.
-			if f.outer == nil {
-				f.j.parse = "error"
-			}
-			f.j.note(SyntaxError, err.Error(), f.span(last, len(f.text)))
-			f.rawScan(f.text[last:], st)
-			break
+		if failed = err; err != nil {
+			continue // the parser panics when its last error is not taken
 		}
 		fl := f.stmt(s, *st, in)
 		*st = join(fl.ok, fl.err)
@@ -178,6 +173,15 @@ func (f *frame) script(st *state, in stdin) output {
 		n++
 	}
 	pool.Put(parser)
+	if failed != nil {
+		// Shells run the complete lines that come before a syntax error, so
+		// what was lowered counts.
+		if f.outer == nil {
+			f.j.parse = "error"
+		}
+		f.j.note(SyntaxError, failed.Error(), f.span(last, len(f.text)))
+		f.rawScan(f.text[last:], st)
+	}
 	if f.j.over {
 		f.rawScan(f.text, st)
 	}
@@ -360,13 +364,17 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 		}
 		return f.stmt(c.Stmt, st, in)
 	case *syntax.CoprocClause:
+		name := "COPROC"
 		if c.Name != nil {
-			f.expand(c.Name, &st, nil)
+			if name = c.Name.Lit(); !syntax.ValidName(name) {
+				f.j.note(ShellDifference, "a coprocess without a plain name", f.spanOf(c))
+			}
 		}
+		f.assigned(name, word{kind: dynamicWord}, f.spanOf(c), true)
 		sub := st.fork()
 		f.forks(c.Stmt.Cmd)
 		f.stmt(c.Stmt, sub, stdin{kind: stdinUnknown})
-		st.unknown("COPROC")
+		st.unknown(name)
 		return through(st)
 	}
 	f.j.note(ShellDifference, "a construct that is not bash", f.spanOf(s))
@@ -432,6 +440,11 @@ func (f *frame) forClause(c *syntax.ForClause, st state, in stdin) flow {
 	for _, w := range iter.Items {
 		items = f.expand(w, &st, items)
 	}
+	for _, w := range items {
+		if w.kind == globWord {
+			f.readGlob(&command{span: f.spanOf(iter)}, w, &st)
+		}
+	}
 	return through(f.loop(c, st, func(st *state) {
 		f.j.repeat++
 		defer func() { f.j.repeat-- }()
@@ -475,11 +488,42 @@ func (f *frame) loop(loop syntax.Node, st state, round func(*state)) state {
 			later = join(later, first)
 		}
 	}
+	f.counters(&st, &later, round)
 	f.j.repeat++
 	after := later
 	round(&after)
 	f.j.repeat--
 	return join(st, after)
+}
+
+// counters keeps what is a number before a loop a number, when a round of the
+// loop leaves it one.
+func (f *frame) counters(before, later *state, round func(*state)) {
+	var names []string
+	for b := before.vars; b != nil && b.name != "" && len(names) < 8; b = b.next {
+		if numeric(b.value) && before.lookup(b.name) == b.value && !numeric(later.lookup(b.name)) && !contains(names, b.name) {
+			names = append(names, b.name)
+		}
+	}
+	if len(names) == 0 || f.loops >= maxLoops {
+		return
+	}
+	trial := *later
+	for _, n := range names {
+		trial.bind(n, value{state: boundNumber})
+	}
+	start := trial
+	f.loops++
+	f.j.dry++
+	round(&trial)
+	f.j.dry--
+	f.loops--
+	for _, n := range names {
+		if !numeric(trial.lookup(n)) {
+			return
+		}
+	}
+	*later = start
 }
 
 // anyOf is what is known about a variable that holds any of the words.

@@ -23,9 +23,10 @@ type option struct {
 type optionScan struct {
 	options
 	argv      []word
-	first     bool // stop at the first operand, as wrappers do
-	noCluster bool // every one-letter option is a word of its own
-	next      int  // index of the next word
+	first     bool   // stop at the first operand, as wrappers do
+	noDash    string // not empty: only these options may have a value in the next word that begins with a dash
+	noCluster bool   // every one-letter option is a word of its own
+	next      int    // index of the next word
 	rest      string
 	restWord  word
 	ended     bool // "--" was seen
@@ -109,7 +110,7 @@ func (s *optionScan) longOption(w word) scanResult {
 		return scanOption
 	}
 	for range len(kind) {
-		if s.next >= len(s.argv) {
+		if s.next >= len(s.argv) || s.dashValue() {
 			s.bad = w
 			return scanUnknown
 		}
@@ -140,7 +141,7 @@ func (s *optionScan) cluster() scanResult {
 			s.buf.value, s.rest = w.from(at+1), ""
 			return scanOption
 		}
-		if s.next >= len(s.argv) || s.argv[s.next].split {
+		if s.next >= len(s.argv) || s.argv[s.next].split || s.dashValue() {
 			s.bad = w
 			return scanUnknown
 		}
@@ -161,6 +162,12 @@ func (s *optionScan) cluster() scanResult {
 	}
 	s.bad, s.rest = w, ""
 	return scanUnknown
+}
+
+// dashValue reports a next word that the program could take for an option
+// instead of a value.
+func (s *optionScan) dashValue() bool {
+	return s.noDash != "" && !listed(s.noDash, s.buf.name) && s.argv[s.next].mayBeOption()
 }
 
 var shortNames = func() (t [256]string) {

@@ -142,6 +142,13 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 	return worst
 }
 
+// readGlob reports a pattern that lists a folder outside the readable roots.
+func (f *frame) readGlob(c *command, w word, st *state) {
+	if strings.HasPrefix(w.text, "/") || strings.Contains(w.text, "..") {
+		f.readPath(c, w, st, false)
+	}
+}
+
 // writePath judges the writing, creation or removal of a path.
 func (f *frame) writePath(c *command, w word, st *state) risk {
 	if w.process {

@@ -81,7 +81,7 @@ var specs = []spec{
 	{names: "tar gtar bsdtar", check: tarList, traits: exact, args: argText},
 
 	// Facts about files.
-	{names: "ls gls dir vdir", options: options{short: "aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1", value: "ITw", long: "all almost-all author escape block-size= ignore-backups color? directory dired classify? file-type format= full-time group-directories-first no-group human-readable si dereference-command-line dereference-command-line-symlink-to-dir hide= hyperlink? indicator-style= inode ignore= kibibytes dereference numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= time-style= tabsize= width= context zero help version"}, traits: cwd | mildly | lists},
+	{names: "ls gls dir vdir", options: options{short: "aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1", value: "ITw", long: "all almost-all author escape block-size= ignore-backups color? directory dired classify? file-type format= full-time group-directories-first no-group human-readable si dereference-command-line dereference-command-line-symlink-to-dir hide= hyperlink? indicator-style= inode ignore= kibibytes dereference numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= time-style= tabsize= width= context zero help version"}, traits: cwd | mildly | lists, paths: "-I -T -w"}, // BSD takes no value there
 	{names: "eza exa", options: options{short: "1laAdDfFGghHiIlmnOrRsSTuUxX@", value: "LIst", long: "oneline long grid across recurse tree classify? color= colour= icons? all list-dirs only-dirs only-files level= reverse sort= group-directories-first git-ignore ignore-glob= binary bytes group header links inode modified size blocks time= accessed created changed no-permissions no-filesize no-user no-time time-style= git"}, traits: cwd},
 	{names: "stat gstat", options: options{short: "Lftnqrsx", value: "c", long: "dereference file-system format= printf= terse cached="}, traits: mildly},
 	{names: "du gdu", options: options{short: "0abcDhHklLmsSxP", value: "Bdt", long: "null all apparent-size block-size= bytes total dereference-args max-depth= human-readable inodes count-links dereference no-dereference separate-dirs si summarize threshold= time? time-style= exclude= one-file-system"}, traits: cwd | mildly},
@@ -122,18 +122,18 @@ var specs = []spec{
 	{names: "paste gpaste", options: options{short: "sz", value: "d", long: "serial delimiters= zero-terminated"}, traits: mildly},
 	{names: "join", options: options{short: "iz", value: "aejtov12", long: "ignore-case header check-order nocheck-order zero-terminated"}, max: 2, traits: mildly},
 	{names: "tr gtr", options: options{short: "cCdst", long: "complement delete squeeze-repeats truncate-set1"}, args: argText, traits: anyOption},
-	{names: "column", options: options{short: "txdeLJ", value: "sockNHRTWEOlnrip", long: "table separator= output-separator= output-width= columns= fillrows json table-name= table-columns= table-columns-limit= table-right= table-hide= table-truncate= table-wrap= table-order= table-noextreme= table-noheadings table-empty-lines keep-empty-lines tree= tree-id= tree-parent="}, traits: mildly},
+	{names: "column", options: options{short: "txdeLJ", value: "socNHRTWO", long: "table separator= output-separator= output-width= columns= fillrows json table-name= table-columns= table-columns-limit= table-right= table-hide= table-truncate= table-wrap= table-order= table-noextreme= table-noheadings table-empty-lines keep-empty-lines tree= tree-id= tree-parent="}, traits: mildly},
 	{names: "fold", options: options{short: "bs0123456789", value: "w", long: "bytes spaces width="}, traits: mildly},
 	{names: "fmt", options: options{short: "cstu0123456789", value: "wpg", long: "crown-margin prefix= split-only tagged-paragraph uniform-spacing width= goal="}, traits: mildly},
 	{names: "expand unexpand", options: options{short: "ia", value: "t", long: "initial all first-only tabs="}, traits: mildly},
 	{names: "rev", traits: mildly},
 	{names: "shuf", options: options{short: "erz", value: "in", long: "echo input-range= head-count= repeat zero-terminated"}},
 	{names: "tsort", traits: mildly},
-	{names: "pr", options: options{short: "acdfFJmrtTv0123456789", value: "DehilNnosSwW"}, traits: mildly},
+	{names: "pr", options: options{short: "acdfFJmrtTv0123456789", value: "DhlNowW", glued: "einsS"}, traits: mildly},
 	{names: "numfmt", options: options{short: "z", value: "d", long: "debug delimiter= field= format= from= from-unit= grouping header? invalid= padding= round= suffix= to= to-unit= zero-terminated"}, args: argText},
 	{names: "iconv", options: options{short: "lcs", value: "ft", long: "from-code= to-code= list silent verbose"}},
 	{names: "jq gojq jaq", options: options{short: "nrRjaSCMsce", long: "null-input raw-input raw-output raw-output0 join-output ascii-output sort-keys color-output monochrome-output slurp compact-output exit-status tab indent= stream stream-errors seq unbuffered arg== argjson=="}, args: argFirstText, check: jqCheck},
-	{names: "yq", options: options{short: "rCMNejnPycs", value: "opI", long: "raw-output colors no-colors prettyPrint output-format= input-format= null-input exit-status tojson indent= no-doc unwrapScalar?"}, args: argFirstText, check: yqCheck},
+	{names: "yq", options: options{short: "rCMNejnPyc", value: "opI", long: "raw-output colors no-colors prettyPrint output-format= input-format= null-input exit-status tojson indent= no-doc unwrapScalar?"}, args: argFirstText, check: yqCheck},
 	{names: "sed gsed", options: options{short: "nEruz", value: "e", long: "quiet silent regexp-extended expression= null-data unbuffered posix"}, args: argFirstText, unless: "-e --expression", check: sedCheck},
 	{names: "awk gawk mawk nawk", options: options{value: "Fv", long: "field-separator= assign="}, args: argFirstText, check: awkCheck},
 	{names: "bc", options: options{short: "lqsw", long: "mathlib quiet standard warn"}},
@@ -146,6 +146,7 @@ var specs = []spec{
 	{names: "pwd", options: options{short: "LP"}, max: none},
 	{names: "test [", args: argText, traits: anyOption},
 	{names: "printf", args: argText, traits: anyOption},
+	{names: "printenv", options: options{short: "0"}, args: argText, traits: anyOption},
 	{names: "factor", args: argText, traits: anyOption},
 	{names: "cal ncal", options: options{short: "13jmsyhbMNpw", value: "ABCdHn"}, args: argText},
 	{names: "date gdate", options: options{short: "uRjn", value: "dr", glued: "I", long: "utc universal date= iso-8601? rfc-3339= rfc-email reference="}, args: argText, paths: "--reference", check: dateCheck},
@@ -184,7 +185,6 @@ var specs = []spec{
 	{names: "go", check: goCheck, args: argText, traits: exact},
 	{names: "npm", check: npmCheck, args: argText, traits: exact},
 	{names: "tput", args: argText, traits: anyOption},
-	{names: "nop", args: argText},
 }
 
 var specTable = sync.OnceValue(func() map[string]*spec {

@@ -21,7 +21,7 @@ type gitVerb struct {
 // --contents, --filters, --open-files-in-pager, --show-signature, -O.
 const (
 	gitDiffShort = "puszRawbWtc0123456789"
-	gitDiffValue = "SGUlr"
+	gitDiffValue = "SGUl"
 	gitDiffGlued = "MCBDX"
 	gitDiffLong  = " patch no-patch unified= raw patch-with-raw minimal patience histogram diff-algorithm= anchored= indent-heuristic no-indent-heuristic stat? stat-width= stat-name-width= stat-count= stat-graph-width= compact-summary numstat shortstat dirstat? cumulative summary patch-with-stat name-only name-status submodule? color? no-color color-moved? color-moved-ws= no-color-moved word-diff? word-diff-regex= color-words? no-renames rename-empty check full-index binary abbrev? no-abbrev find-renames? find-copies? find-copies-harder break-rewrites? irreversible-delete diff-filter= find-object= pickaxe-all pickaxe-regex relative? no-relative text ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= inter-hunk-context= function-context exit-code quiet no-ext-diff no-textconv ignore-submodules? src-prefix= dst-prefix= no-prefix line-prefix= cached staged merge-base cc combined-all-paths no-color-moved-ws default-prefix output-indicator-new= output-indicator-old= output-indicator-context="
 	gitRevShort  = "iEFPgqnm"
@@ -46,7 +46,7 @@ var gitVerbs = []gitVerb{
 	{names: "shortlog", options: options{short: "nsec0123456789", value: "L", glued: "w", long: "numbered summary email committer group= format= since= until= after= before= all branches? no-merges merges max-count= author= grep="}},
 	{names: "cat-file", options: options{short: "ptse"}, need: "-p -t -s -e"},
 	{names: "branch", options: options{short: "avrqi", long: "all remotes list show-current verbose color? no-color column? no-column sort= merged? no-merged? contains? no-contains? points-at= format= abbrev= no-abbrev ignore-case omit-empty"}, need: "--list --show-current --merged --no-merged --contains --no-contains --points-at", max: 1, bare: true},
-	{names: "tag", options: options{short: "lin", long: "list sort= color? column? no-column contains? no-contains? merged? no-merged? points-at= format= ignore-case omit-empty"}, need: "-l -n --list --contains --no-contains --merged --no-merged --points-at", bare: true},
+	{names: "tag", options: options{glued: "n", short: "li", long: "list sort= color? column? no-column contains? no-contains? merged? no-merged? points-at= format= ignore-case omit-empty"}, need: "-l -n --list --contains --no-contains --merged --no-merged --points-at", bare: true},
 	{names: "remote", options: options{short: "v", long: "verbose"}, first: "get-url", bare: true},
 	{names: "stash", options: options{short: gitDiffShort, value: gitDiffValue, long: gitDiffLong + gitRevLong}, first: "list show"},
 	{names: "reflog", options: options{short: gitDiffShort + gitRevShort, value: "n", long: gitDiffLong + gitRevLong}, first: "show list exists", bare: true},
@@ -110,7 +110,7 @@ func (f *frame) git(c *command, st *state) output {
 	if verb == nil {
 		return refuse(UnknownProgram, "git "+args[i].text+" is not on the read-only list")
 	}
-	scan := optionScan{options: verb.options, argv: args[i+1:]}
+	scan := optionScan{options: verb.options, argv: args[i+1:], noDash: "-e --grep"}
 	needed := verb.need == ""
 	var operands []word
 	literalPaths := false

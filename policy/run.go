@@ -53,6 +53,11 @@ func (f *frame) call(ce *syntax.CallExpr, st state, in stdin, span [2]int) flow 
 		argv = f.expand(w, &st, argv)
 	}
 	c.argv = argv
+	for _, w := range argv {
+		if w.kind == globWord {
+			f.readGlob(c, w, &st)
+		}
+	}
 	f.tryMaybes(ce, c, &st)
 	return f.run(c, &st)
 }
@@ -473,6 +478,8 @@ loop:
 	if len(rest) == 0 {
 		switch {
 		case ran:
+		case w.alone == riskNone:
+			f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
 		case w.appends:
 			// xargs without a command echoes.
 			f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})

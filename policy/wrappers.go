@@ -45,7 +45,7 @@ var wrappers = []wrapper{
 	{names: "taskset", options: options{short: "ac", long: "all-tasks cpu-list"}, operands: 1},
 	{names: "time gtime", options: options{short: "pvq", value: "f", long: "portability verbose quiet format="}},
 	{names: "env genv", options: options{short: "i0v", value: "uCSP", long: "ignore-environment null unset= chdir= split-string= debug block-signal? default-signal? ignore-signal?"},
-		assigns: true, words4: "-S --split-string", chdir: "-C --chdir"},
+		alone: riskNone, assigns: true, words4: "-S --split-string", chdir: "-C --chdir"},
 	{names: "command", options: options{short: "p"}, same: true},
 	{names: "builtin", same: true},
 	{names: "exec", options: options{short: "cl", value: "a"}, same: true},

@@ -28,7 +28,7 @@ test: build
 
 # The race detector needs cgo.
 race:
-	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -p 1 -race ./...
 
 # What the judge says of the labelled commands.
 corpus:

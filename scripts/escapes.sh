@@ -18,8 +18,8 @@ if [ "$(id -u)" = 0 ]; then
 	program=$dir/sandbox-exec
 fi
 failed=0
-./run --known known-user.txt -- "$program" "$@" || failed=1
+./run --known known.txt -- "$program" "$@" || failed=1
 if [ "$(id -u)" = 0 ]; then
-	./run --root --known known-root.txt -- "$program" "$@" || failed=1
+	./run --root --known known.txt -- "$program" "$@" || failed=1
 fi
 exit $failed

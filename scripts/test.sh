@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs every test: as whoever calls it and, where that is possible, both as an
 # ordinary user and as root, because the sandbox is built in another way for
-# each. The last line is the sum of all runs of the Go tests.
+# each. Packages take turns: some look at what a run leaves on the machine. The
+# last line is the sum of all runs of the Go tests.
 #
 #	scripts/test.sh [FLAGS OF go test]
 set -euo pipefail
@@ -13,7 +14,7 @@ trap 'chmod -R u+w "$out" 2>/dev/null; rm -rf "$out"' EXIT
 failed=0
 
 echo "== Go tests as $(id -un)"
-go test -count=1 -json "$@" ./... >"$out/self.json" || failed=1
+go test -count=1 -p 1 -json "$@" ./... >"$out/self.json" || failed=1
 
 # The other user gets a copy of the sources and of the modules that they need:
 # ours may lie where nobody else can read.
@@ -22,8 +23,9 @@ copy() {
 	git ls-files -z --cached --others --exclude-standard |
 		while IFS= read -rd '' file; do [ -e "$file" ] && printf '%s\0' "$file"; done |
 		xargs -0 cp --parents -P -t "$out/src"
-	(cd "$out/src" && GOMODCACHE="$out/mod" GOFLAGS=-modcacherw \
-		GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" go list -deps -test ./... >/dev/null)
+	(cd "$out/src" && CGO_ENABLED=1 GOMODCACHE="$out/mod" GOFLAGS=-modcacherw \
+		GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" \
+		go list -deps -test -tags libseccomp ./... >/dev/null 2>"$out/fetched") || { cat "$out/fetched"; exit 1; }
 	chmod 755 "$out"
 }
 # The environment of the other user: nothing of ours but where programs are.
@@ -37,12 +39,12 @@ if [ "$(id -u)" = 0 ]; then
 	chown -R $uid:$uid "$out/src" "$out/mod" "$out/home" "$out/tmp"
 	install -d -o $uid -g $uid "$out/cache"
 	(cd "$out/src" && setpriv --reuid $uid --regid $uid --clear-groups --inh-caps=-all --bounding-set=-all \
-		"${other[@]}" go test -count=1 -json "$@" ./...) >"$out/user.json" || failed=1
+		"${other[@]}" go test -count=1 -p 1 -json "$@" ./...) >"$out/user.json" || failed=1
 	runs+=("$out/user.json")
 elif sudo -n true 2>/dev/null; then
 	echo "== Go tests as root"
 	copy
-	(cd "$out/src" && sudo -n "${other[@]}" go test -count=1 -json "$@" ./...) >"$out/root.json" || failed=1
+	(cd "$out/src" && sudo -n "${other[@]}" go test -count=1 -p 1 -json "$@" ./...) >"$out/root.json" || failed=1
 	sudo -n chown -R "$(id -u):$(id -g)" "$out"
 	runs+=("$out/root.json")
 else

@@ -397,13 +397,22 @@ func (k *call) restrict() {
 }
 
 // open lets the command at the paths that were shown in the question and
-// allowed, for this call. Nothing else that an answer allows opens anything.
+// allowed, for this call. Nothing else that an answer allows opens anything:
+// what does not exist has no place to be opened at but its whole directory, and
+// a protected name stays what it is.
 func (k *call) open(asked []policy.Target) {
 	p := &k.profile
 	p.Read = p.Read[:len(p.Read):len(p.Read)]
 	p.Write = p.Write[:len(p.Write):len(p.Write)]
 	for _, t := range asked {
-		if t.Dynamic || !strings.HasPrefix(t.Resource, "/") {
+		if t.Dynamic || !strings.HasPrefix(t.Resource, "/") || t.Reason == policy.ProtectedPath {
+			continue
+		}
+		if _, err := os.Lstat(t.Resource); err != nil {
+			k.notices = append(k.notices, Notice{
+				Kind: NoticeNotOpened, Path: t.Resource,
+				Text: fmt.Sprintf("%s was not opened: %v; --write opens its directory", t.Resource, errors.Unwrap(err)),
+			})
 			continue
 		}
 		switch t.Action {

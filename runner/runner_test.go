@@ -422,6 +422,30 @@ func TestAnswersOpenWhatWasShown(t *testing.T) {
 	}
 }
 
+// What does not exist cannot be opened, and a protected name is not.
+func TestAnswersThatOpenNothing(t *testing.T) {
+	yes := approver(func(Request) (Answer, error) { return Answer{Allow: true}, nil })
+	c, b := fakeCommand(t, "")
+	absent := filepath.Join(filepath.Dir(c.Dir), "absent")
+	c.Script, c.Approver = "echo x > "+absent, yes
+	r, err := Run(t.Context(), c)
+	if err != nil || b.starts != 1 || len(r.Notices) == 0 || r.Notices[0].Kind != NoticeNotOpened || r.Notices[0].Path != absent {
+		t.Errorf("%v, notices %v", err, r.Notices)
+	}
+
+	hook := write(t, "", c.Dir, ".git/hooks/pre-commit")
+	c.Script = "echo x > " + hook
+	if _, err := Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(b.spec.Protect, func(n sandbox.Name) bool { return sandbox.Covers(n.Path, hook) }) {
+		t.Error("an answer lifted the protection of a hook")
+	}
+	if slices.ContainsFunc(b.spec.Files, func(r sandbox.FileRule) bool { return r.Path == hook }) {
+		t.Error("an answer opened a hook")
+	}
+}
+
 // A call that is allowed because it only reads gets nothing to write with.
 func TestReadOnlyCallsAreConfinedToThat(t *testing.T) {
 	c, b := fakeCommand(t, "git status")

@@ -51,11 +51,12 @@ type Notice struct {
 }
 
 const (
-	NoticeProtected = "protected" // a protected name appeared or changed
-	NoticeState     = "state"     // no directory for what is kept between runs
-	NoticeWorktree  = "worktree"  // the repository's common directory stays read-only
-	NoticeOutput    = "output"    // output was not delivered
-	NoticeCleanup   = "cleanup"   // something of the run could not be removed
+	NoticeProtected = "protected"  // a protected name appeared or changed
+	NoticeState     = "state"      // no directory for what is kept between runs
+	NoticeWorktree  = "worktree"   // the repository's common directory stays read-only
+	NoticeNotOpened = "not-opened" // a path that was approved and that does not exist
+	NoticeOutput    = "output"     // output was not delivered
+	NoticeCleanup   = "cleanup"    // something of the run could not be removed
 )
 
 // Task is a command that runs.

@@ -78,6 +78,7 @@ func question(r runner.Request) string {
 			fmt.Fprintf(&b, "  - %s: %s\n", display(t), reason(t))
 		}
 	}
-	fmt.Fprintf(&b, "\nThe sandbox holds all the same: a yes opens the paths named above, for this run, and nothing else.\nRun it? [y/N] ")
+	b.WriteString("\nThe sandbox holds all the same: a yes opens the files named here that exist, for this\n" +
+		"run, and nothing else; protected names stay read-only (--unprotect NAME opens them).\nRun it? [y/N] ")
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 type fakeBackend struct {
 	leaveTree bool // the tree outlives the program, as where there is no pid namespace
 	exit      func(*sandbox.Exit)
+	tier      string // that it claims to be
 
 	starts int
 	spec   sandbox.Spec
@@ -46,7 +47,7 @@ type fakeProcess struct {
 	start time.Time
 }
 
-func (p *fakeProcess) Report() sandbox.Report          { return sandbox.Report{Tier: "fake"} }
+func (p *fakeProcess) Report() sandbox.Report          { return sandbox.Report{Tier: p.tier} }
 func (p *fakeProcess) Signal(sig syscall.Signal) error { return p.run.Process.Signal(sig) }
 func (p *fakeProcess) SignalAll(sig syscall.Signal) error {
 	return syscall.Kill(-p.run.Process.Pid, sig)

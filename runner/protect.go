@@ -28,10 +28,14 @@ func watchNames(names []sandbox.Name) []guard {
 	return guards
 }
 
-// changes tells which of the guarded names are not what they were.
-func changes(guards []guard) []Notice {
+// changes tells which of the guarded names are not what they were. What
+// appeared is the watchman's, if there is one.
+func changes(guards []guard, watched bool) []Notice {
 	var notices []Notice
 	for _, g := range guards {
+		if watched && g.before == "" {
+			continue
+		}
 		after := fingerprint(g.name.Path)
 		if after == g.before {
 			continue

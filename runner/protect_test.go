@@ -45,7 +45,7 @@ func TestChangesOfProtectedNames(t *testing.T) {
 				{Path: path, Guard: sandbox.Notice},
 			})
 			tt.during(t, path)
-			got := changes(guards)
+			got := changes(guards, false)
 			switch {
 			case tt.want == "" && len(got) != 0:
 				t.Errorf("notices %v, want none", got)

@@ -116,10 +116,18 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	k.exec.Stdout = fileOrNil(streams.stdout)
 	k.exec.Stderr = fileOrNil(streams.stderr)
 	guards := watchNames(k.spec.Protect)
+	watchman, err := startWatch(k.place, guards)
+	if err != nil && k.place.TmpDir != "" { // else it is said already
+		k.notices = append(k.notices, Notice{Kind: NoticeState, Path: k.place.StateDir,
+			Text: fmt.Sprintf("protected names that appear are told, not moved away: %v", err)})
+	}
 
 	proc, err := k.backend.Start(ctx, k.exec, k.spec)
 	if err != nil {
 		streams.abandon()
+		if watchman != nil {
+			watchman.stop()
+		}
 		return nil, err
 	}
 	streams.started()
@@ -127,10 +135,12 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 		proc:    proc,
 		streams: streams,
 		guards:  guards,
+		watch:   watchman,
+		names:   k.spec.Protect,
 		result:  Result{Decision: k.decision, Notices: k.notices},
 		done:    make(chan struct{}),
 	}
-	go task.watch(ctx, k.Timeout, k.Grace)
+	go task.see(ctx, k.Timeout, k.Grace)
 	return task, nil
 }
 

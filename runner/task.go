@@ -64,6 +64,8 @@ type Task struct {
 	proc    sandbox.Process
 	streams streams
 	guards  []guard
+	watch   *watchman // nil = none
+	names   []sandbox.Name
 	result  Result
 	done    chan struct{}
 	ended   atomic.Bool
@@ -87,8 +89,8 @@ func (t *Task) Wait() Result {
 	return t.result
 }
 
-// watch sees the task through to its end.
-func (t *Task) watch(ctx context.Context, timeout, grace time.Duration) {
+// see sees the task through to its end.
+func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 	defer close(t.done)
 
 	type end struct {
@@ -140,7 +142,10 @@ func (t *Task) watch(ctx context.Context, timeout, grace time.Duration) {
 	t.streams.finish()
 	t.result.Output = t.streams.output()
 	t.result.Notices = append(t.result.Notices, t.streams.notices()...)
-	t.result.Notices = append(t.result.Notices, changes(t.guards)...)
+	t.result.Notices = append(t.result.Notices, changes(t.guards, t.watch != nil)...)
+	if t.watch != nil {
+		t.result.Notices = append(t.result.Notices, t.watch.finish(t.names, t.proc.Report().Tier == "namespaces")...)
+	}
 	t.result.Usage = last.exit.Usage
 	t.result.Sandbox = t.proc.Report()
 	if last.err != nil {

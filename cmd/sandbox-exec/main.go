@@ -18,7 +18,8 @@ const usage = `sandbox-exec [run] [FLAGS] -- PROGRAM [ARG...]   these exact argu
 sandbox-exec [run] [FLAGS] -c TEXT                TEXT through the shell
 sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
 sandbox-exec doctor [--json]
-sandbox-exec profile list | show NAME | check FILE`
+sandbox-exec profile list | show NAME | check FILE
+sandbox-exec quarantine list | restore ID`
 
 func main() {
 	err := app(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -56,6 +57,14 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 					e.command("list", "name the built-in profiles", "", nil, e.profileList),
 					e.command("show", "say what a profile means for a command run from here", "NAME|FILE", nil, e.profileShow),
 					e.command("check", "check a profile's file", "FILE", nil, e.profileCheck),
+				},
+			},
+			{
+				Name: "quarantine", Usage: "look at what was moved out of workspaces", HideHelpCommand: true,
+				Action: func(c *cli.Context) error { return misuse("quarantine: want list or restore", "") },
+				Subcommands: []*cli.Command{
+					e.command("list", "list what was moved away: ID, time, path, reason", "", nil, e.quarantineList),
+					e.command("restore", "put it back; replaces nothing", "ID", nil, e.quarantineRestore),
 				},
 			},
 		},

@@ -57,7 +57,7 @@ func place(c *Command) (profiles.Place, []Notice, error) {
 	id := workspaceID(where.Workspace)
 	where.ConfigDir = xdgDir("XDG_CONFIG_HOME", where.Home, ".config")
 	where.StateDir = xdgDir("XDG_STATE_HOME", where.Home, ".local/state")
-	where.TmpDir = filepath.Join(where.StateDir, "tmp", id)
+	where.TmpDir = filepath.Join(where.StateDir, "tmp", id, "tmp")
 	where.CacheDir = filepath.Join(xdgDir("XDG_CACHE_HOME", where.Home, ".cache"), id)
 	return where, notices, nil
 }
@@ -198,7 +198,7 @@ func homes(env []string) (home string, more []string) {
 func keep(where *profiles.Place, p *profiles.Profile) []Notice {
 	var notices []Notice
 	if p.Tmp == "session" {
-		if err := ownDir(where.StateDir, where.TmpDir); err != nil {
+		if err := sessionTmp(where); err != nil {
 			p.Tmp = "private"
 			where.TmpDir = ""
 			notices = append(notices, Notice{
@@ -215,6 +215,18 @@ func keep(where *profiles.Place, p *profiles.Profile) []Notice {
 		where.CacheDir = ""
 	}
 	return notices
+}
+
+// sessionTmp makes a directory that is a /tmp for whoever is in the sandbox,
+// below one that nobody outside but us can enter.
+func sessionTmp(where *profiles.Place) error {
+	if err := ownDir(where.StateDir, filepath.Dir(where.TmpDir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(where.TmpDir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return os.Chmod(where.TmpDir, os.ModeSticky|0o777)
 }
 
 // ownDir makes dir below root, and root, which nobody but us can enter. What

@@ -45,11 +45,13 @@ bench: build
 	scripts/bench.sh
 
 lint:
-	test -z "$$($(GO) run $(GOFUMPT) -l . | tee /dev/stderr)"
+	GOBIN=$(CURDIR)/bin/tools $(GO) install $(GOFUMPT)
+	GOBIN=$(CURDIR)/bin/tools $(GO) install $(STATICCHECK)
+	test -z "$$(bin/tools/gofumpt -l . | tee /dev/stderr)"
 	for os in linux darwin; do for arch in amd64 arm64; do \
 		echo "vet $$os/$$arch"; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./... || exit 1; done; done
 	for os in linux darwin; do \
-		echo "staticcheck $$os"; GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./... || exit 1; done
+		echo "staticcheck $$os"; GOOS=$$os CGO_ENABLED=0 bin/tools/staticcheck ./... || exit 1; done
 	for script in .ci/run scripts/*.sh; do bash -n $$script || exit 1; done
 
 # Every fuzz target for FUZZTIME.

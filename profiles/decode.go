@@ -65,6 +65,7 @@ type files struct {
 	Write      []string `toml:"write"`
 	Hide       []string `toml:"hide"`
 	HideExcept []string `toml:"hide-except"`
+	Protect    []string `toml:"protect"`
 	Unprotect  []string `toml:"unprotect"`
 	Sockets    []string `toml:"sockets"`
 }
@@ -132,21 +133,18 @@ func Parse(name string, data []byte) (*Profile, error) {
 		Write:        in.Files.Write,
 		Hide:         in.Files.Hide,
 		HideExcept:   in.Files.HideExcept,
+		Protect:      in.Files.Protect,
 		Unprotect:    in.Files.Unprotect,
 		Sockets:      in.Files.Sockets,
-		Pass:         in.Environment.Pass,
-		Set:          in.Environment.Set,
 		Stdin:        in.Stdin,
 	}
 
 	check := checker{doc: &doc}
-	if in.Mode != "" {
-		var err error
-		p.Mode, err = policy.ParseMode(in.Mode)
-		check.that(err, "mode")
+	if mode := check.mode(in.Mode); mode != nil {
+		p.Mode = *mode
 	}
 	p.Workspace = sandbox.Access(check.choice(in.Files.Workspace, []string{"none", "read-only", "read-write"}, "files", "workspace"))
-	p.Network = sandbox.Network(check.choice(in.Network, []string{"off", "host"}, "network"))
+	p.Network = sandbox.Network(check.choice(in.Network, networkNames, "network"))
 	check.choice(in.Ask, []string{"deny", "prompt", "allow"}, "ask")
 	check.choice(in.Stdin, []string{"null", "inherit"}, "stdin")
 	check.choice(in.Files.Tmp, []string{"private", "session"}, "files", "tmp")
@@ -156,18 +154,17 @@ func Parse(name string, data []byte) (*Profile, error) {
 	check.each(in.Files.Write, rooted, "files", "write")
 	check.each(in.Files.Hide, rootedOrName, "files", "hide")
 	check.each(in.Files.HideExcept, rootedOrName, "files", "hide-except")
+	check.each(in.Files.Protect, inWorkspace, "files", "protect")
 	check.each(in.Files.Unprotect, protectedName, "files", "unprotect")
 	check.each(in.Files.Sockets, rooted, "files", "sockets")
-	check.each(in.Environment.Pass, variablePattern, "environment", "pass")
-	for name := range in.Environment.Set {
-		check.that(variableName(name), "environment", "set", name)
-	}
+	p.Pass, p.Set = check.environment(in.Environment)
 
-	p.Limits.Memory, p.MemoryShare = check.memory(in.Limits.Memory, "limits", "memory")
-	p.Limits.PIDs = check.count(in.Limits.PIDs, defaultPIDs, leastPIDs, "limits", "pids")
-	p.Limits.OpenFiles = check.count(in.Limits.OpenFiles, defaultOpenFiles, leastOpenFiles, "limits", "open-files")
-	p.Limits.CPUs = check.cpus(in.Limits.CPUs, "limits", "cpus")
-	p.Limits.FileSize = check.size(in.Limits.FileSize, "limits", "file-size")
+	p.Limits, p.MemoryShare = check.limits(in.Limits)
+	if in.Limits.Memory == "" {
+		p.MemoryShare = defaultMemoryShare
+	}
+	p.Limits.PIDs = cmp.Or(p.Limits.PIDs, defaultPIDs)
+	p.Limits.OpenFiles = cmp.Or(p.Limits.OpenFiles, defaultOpenFiles)
 
 	p.ToolCall = ToolCall{
 		Timeout:    check.duration(in.ToolCall.Timeout, "tool-call", "timeout"),
@@ -179,9 +176,7 @@ func Parse(name string, data []byte) (*Profile, error) {
 		check.that(fmt.Errorf("above max-timeout, %v", p.ToolCall.MaxTimeout), "tool-call", "timeout")
 	}
 
-	for i, r := range in.Rules {
-		p.Rules = append(p.Rules, check.rule(r, i))
-	}
+	p.Rules = check.rules(in.Rules)
 	if check.err != nil {
 		return nil, check.err
 	}
@@ -216,9 +211,19 @@ func (c *checker) each(values []string, valid func(string) error, key ...string)
 	}
 }
 
+// limits reads limits; what is left out is zero.
+func (c *checker) limits(in limits) (out sandbox.Limits, memoryShare float64) {
+	out.Memory, memoryShare = c.memory(in.Memory, "limits", "memory")
+	out.PIDs = c.count(in.PIDs, leastPIDs, "limits", "pids")
+	out.OpenFiles = c.count(in.OpenFiles, leastOpenFiles, "limits", "open-files")
+	out.CPUs = c.cpus(in.CPUs, "limits", "cpus")
+	out.FileSize = c.size(in.FileSize, "limits", "file-size")
+	return out, memoryShare
+}
+
 func (c *checker) memory(text string, key ...string) (bytes int64, share float64) {
 	if text == "" {
-		return 0, defaultMemoryShare
+		return 0, 0
 	}
 	if percent, ok := strings.CutSuffix(text, "%"); ok {
 		n, err := strconv.ParseFloat(percent, 64)
@@ -256,11 +261,8 @@ func (c *checker) size(text string, key ...string) int64 {
 	return n << shift
 }
 
-func (c *checker) count(n, ifZero, least int64, key ...string) int64 {
-	switch {
-	case n == 0:
-		return ifZero
-	case n != sandbox.Unlimited && n < least:
+func (c *checker) count(n, least int64, key ...string) int64 {
+	if n != 0 && n != sandbox.Unlimited && n < least {
 		c.that(fmt.Errorf("%d is too low for any program: want at least %d, or -1 for no limit", n, least), key...)
 	}
 	return n
@@ -285,15 +287,21 @@ func (c *checker) duration(text string, key ...string) time.Duration {
 	return d
 }
 
+func (c *checker) rules(in []rule) []policy.Rule {
+	var out []policy.Rule
+	for i, r := range in {
+		out = append(out, c.rule(r, i))
+	}
+	return out
+}
+
 func (c *checker) rule(in rule, index int) policy.Rule {
-	line, _ := c.doc.position("rule", strconv.Itoa(index))
 	out := policy.Rule{
 		Action:   policy.Action(in.Action),
 		Pattern:  in.Pattern,
 		Reason:   in.Reason,
 		Match:    in.Match,
 		NotMatch: in.NotMatch,
-		Source:   fmt.Sprintf("%s:%d", c.doc.file, line),
 	}
 	key := func(name string) []string { return []string{"rule", strconv.Itoa(index), name} }
 	c.that(out.Verdict.UnmarshalText([]byte(in.Verdict)), key("verdict")...)
@@ -304,6 +312,8 @@ func (c *checker) rule(in rule, index int) policy.Rule {
 		alone := policy.Policy{Rules: []policy.Rule{out}}
 		c.that(alone.Check(), key("pattern")...)
 	}
+	line, _ := c.doc.position("rule", strconv.Itoa(index))
+	out.Source = fmt.Sprintf("%s:%d", c.doc.file, line) // not before: the check would name the place a second time
 	return out
 }
 
@@ -335,6 +345,14 @@ func rootedOrName(name string) error {
 	}
 	if _, err := path.Match(name, ""); err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return fmt.Errorf(`%q: want a name in the workspace, a pattern for such names, an absolute path or "~/…"`, name)
+	}
+	return nil
+}
+
+// inWorkspace checks a path relative to the workspace.
+func inWorkspace(name string) error {
+	if !filepath.IsLocal(name) || path.Clean(name) != name || name == "." || strings.ContainsRune(name, 0) {
+		return fmt.Errorf(`%q: want a path below the workspace, without ".", ".." and a slash at the end`, name)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func Names() []string {
 // holds a slash or ends in ".toml" is a file's. The error is an *Error.
 func Load(nameOrFile string) (*Profile, error) {
 	if strings.Contains(nameOrFile, "/") || strings.HasSuffix(nameOrFile, ".toml") {
-		data, err := readFile(nameOrFile)
+		data, err := readFile(nameOrFile, 0)
 		if err != nil {
 			return nil, &Error{File: nameOrFile, Err: err, Hint: "name a file that holds a profile"}
 		}
@@ -46,8 +46,8 @@ func Load(nameOrFile string) (*Profile, error) {
 
 // readFile reads a regular file of at most maxSize. It never waits: opening a
 // FIFO without O_NONBLOCK would.
-func readFile(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+func readFile(name string, flags int) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC|flags, 0)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}

@@ -52,9 +52,13 @@ type Profile struct {
 	// path, or a name (or a pattern of path.Match) in the workspace's root and
 	// the current directory. HideExcept takes names out of it again.
 	Hide, HideExcept []string
-	// Unprotect takes names out of the shared list of protected names:
-	// ".vscode", ".git/hooks".
-	Unprotect []string
+	// Protect names files and folders of the workspace, relative to its root,
+	// that are protected besides those of the shared list. Unprotect takes
+	// names out of both: ".vscode", ".git/hooks".
+	Protect, Unprotect []string
+	// ProjectRead and ProjectWrite are grants of the project's own file that
+	// the person trusts. Unlike Read and Write they reopen no secret.
+	ProjectRead, ProjectWrite []string
 	// Sockets are pathname sockets that stay reachable.
 	Sockets []string
 

@@ -313,10 +313,14 @@ func entries(dir string) ([]string, error) {
 // person's word against the rule that hides it; one above it is not. A grant
 // never takes away what there is.
 func (p *Profile) reopen(rules []sandbox.FileRule, place *Place) []sandbox.FileRule {
+	person := false
 	grant := func(name string, access sandbox.Access) {
 		g := sandbox.FileRule{Path: place.expand(name), Access: access, Reason: "asked for"}
 		if sandbox.AccessOf(rules, g.Path) >= access {
 			return
+		}
+		if _, secret := ofSort(sandbox.Secret, rules, g.Path); secret && !person {
+			return // grantable refuses it
 		}
 		kept := rules[:0]
 		for _, r := range rules {
@@ -329,6 +333,13 @@ func (p *Profile) reopen(rules []sandbox.FileRule, place *Place) []sandbox.FileR
 		}
 		rules = append(kept, g)
 	}
+	for _, name := range p.ProjectRead {
+		grant(name, sandbox.ReadOnly)
+	}
+	for _, name := range p.ProjectWrite {
+		grant(name, sandbox.ReadWrite)
+	}
+	person = true
 	for _, name := range p.Sockets {
 		grant(name, sandbox.ReadOnly)
 	}
@@ -375,10 +386,24 @@ func (p *Profile) reachable(rules []sandbox.FileRule, place *Place) error {
 
 // grantable refuses a grant of what is never opened.
 func (p *Profile) grantable(rules []sandbox.FileRule, place *Place) error {
-	for _, name := range slices.Concat(p.Read, p.Write, p.Sockets) {
+	for _, name := range slices.Concat(p.ProjectRead, p.ProjectWrite) {
+		access := sandbox.ReadOnly
+		if slices.Contains(p.ProjectWrite, name) {
+			access = sandbox.ReadWrite
+		}
+		g := place.expand(name)
+		if r, secret := ofSort(sandbox.Secret, rules, g); secret && sandbox.AccessOf(rules, g) < access {
+			return &sandbox.SpecError{
+				Field: "grant", Value: g,
+				Err:  fmt.Errorf("%s is a secret, which a project's file does not open: %s", r.Path, r.Reason),
+				Hint: "open it yourself, with --read, --write or your own configuration",
+			}
+		}
+	}
+	for _, name := range slices.Concat(p.Read, p.Write, p.Sockets, p.ProjectRead, p.ProjectWrite) {
 		for _, r := range rules {
 			g := place.expand(name)
-			if r.Sort == sandbox.Hard && sandbox.Covers(r.Path, g) && (r.Access == sandbox.None || slices.Contains(p.Write, name)) {
+			if r.Sort == sandbox.Hard && sandbox.Covers(r.Path, g) && (r.Access == sandbox.None || slices.Contains(p.Write, name) || slices.Contains(p.ProjectWrite, name)) {
 				return &sandbox.SpecError{
 					Field: "grant", Value: g,
 					Err:  fmt.Errorf("%s is never opened: %s", r.Path, r.Reason),
@@ -388,6 +413,16 @@ func (p *Profile) grantable(rules []sandbox.FileRule, place *Place) error {
 		}
 	}
 	return nil
+}
+
+// ofSort returns a rule of a sort that covers path.
+func ofSort(sort sandbox.Sort, rules []sandbox.FileRule, path string) (sandbox.FileRule, bool) {
+	for _, r := range rules {
+		if r.Sort == sort && sandbox.Covers(r.Path, path) {
+			return r, true
+		}
+	}
+	return sandbox.FileRule{}, false
 }
 
 // hiddenBy returns the rule that hides a path in spite of a grant of another
@@ -411,10 +446,11 @@ var gitPointer = protectedRow{Guard: "block", Reason: "names the repository whos
 // protected names what runs outside of the sandbox later.
 func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 	for _, name := range p.Unprotect {
-		if err := protectedName(name); err != nil {
+		if err := protectedName(name); err != nil && !slices.Contains(p.Protect, name) {
 			return nil, &sandbox.SpecError{Field: "unprotect", Value: name, Err: err, Hint: "give it as the report does, such as .vscode or .git/hooks"}
 		}
 	}
+	own := protectedRow{Guard: "block", Reason: "protected by the profile"}
 	tops, gitDirs := place.tops(), slices.Clone(place.GitDirs)
 	names := make([]sandbox.Name, 0, len(tops)*len(protectedRows))
 	var paths joiner
@@ -428,6 +464,9 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 			n.Guard = sandbox.Notice
 		}
 		names = append(names, n)
+	}
+	for _, name := range p.Protect {
+		add(name, path.Join(place.Workspace, name), &own)
 	}
 	for _, dir := range tops {
 		for i := range protectedRows {

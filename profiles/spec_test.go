@@ -366,16 +366,31 @@ func TestProtectedFollowsWhatGitIs(t *testing.T) {
 		prepare   func(ws string) error
 		has, lack []string
 	}{
-		{"no repository", func(ws string) error { return nil },
-			[]string{".git/hooks", ".git/commondir", ".envrc", "Makefile"}, []string{".git"}},
-		{"a repository", func(ws string) error { return os.Mkdir(ws+"/.git", 0o755) },
-			[]string{".git/hooks", ".git/config"}, []string{".git"}},
-		{"a pointer", func(ws string) error { return os.WriteFile(ws+"/.git", []byte("gitdir: x\n"), 0o644) },
-			[]string{".git", ".envrc"}, []string{".git/hooks"}},
-		{"a link", func(ws string) error { return os.Symlink("real", ws+"/.git") },
-			[]string{".git", ".git/hooks"}, nil},
-		{"a repository below", func(ws string) error { return os.MkdirAll(ws+"/a/.git", 0o755) },
-			[]string{"a/.git/hooks", "a/b/.git/hooks", "a/b/.envrc", "a/.vscode"}, []string{"a/b/.git"}},
+		{
+			"no repository", func(ws string) error { return nil },
+			[]string{".git/hooks", ".git/commondir", ".envrc", "Makefile"},
+			[]string{".git"},
+		},
+		{
+			"a repository", func(ws string) error { return os.Mkdir(ws+"/.git", 0o755) },
+			[]string{".git/hooks", ".git/config"},
+			[]string{".git"},
+		},
+		{
+			"a pointer", func(ws string) error { return os.WriteFile(ws+"/.git", []byte("gitdir: x\n"), 0o644) },
+			[]string{".git", ".envrc"},
+			[]string{".git/hooks"},
+		},
+		{
+			"a link", func(ws string) error { return os.Symlink("real", ws+"/.git") },
+			[]string{".git", ".git/hooks"},
+			nil,
+		},
+		{
+			"a repository below", func(ws string) error { return os.MkdirAll(ws+"/a/.git", 0o755) },
+			[]string{"a/.git/hooks", "a/b/.git/hooks", "a/b/.envrc", "a/.vscode"},
+			[]string{"a/b/.git"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ws := t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -105,7 +106,10 @@ func (e *noNamespaces) Error() string { return fmt.Sprintf("%s: %v", e.step, e.e
 func (e *noNamespaces) Unwrap() error { return e.err }
 
 func (e *noNamespaces) hint() string {
-	if os.Geteuid() == 0 {
+	switch {
+	case errors.Is(e.err, unix.ENOSPC):
+		return "set user.max_user_namespaces above 0"
+	case os.Geteuid() == 0 && !isAdmin():
 		return "run as an ordinary user, or with CAP_SYS_ADMIN"
 	}
 	if b, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && string(b) == "1\n" {
@@ -172,11 +176,11 @@ func reopenable(cmd *exec.Cmd) []grant {
 		}
 		switch mode := flags & unix.O_ACCMODE; {
 		case st.Mode&unix.S_IFMT == unix.S_IFCHR:
-			out = append(out, grant{fmt.Sprintf("descriptor %d", i), i, rightsDevice})
+			out = append(out, grant{path: fmt.Sprintf("descriptor %d", i), fd: 1 + i, rights: rightsDevice})
 		case st.Mode&unix.S_IFMT == unix.S_IFREG && mode == unix.O_RDONLY:
-			out = append(out, grant{fmt.Sprintf("descriptor %d", i), i, rightsRead &^ ll.AccessFSReadDir})
+			out = append(out, grant{path: fmt.Sprintf("descriptor %d", i), fd: 1 + i, rights: rightsRead &^ ll.AccessFSReadDir})
 		case st.Mode&unix.S_IFMT == unix.S_IFREG:
-			out = append(out, grant{fmt.Sprintf("descriptor %d", i), i, rightsFile &^ ll.AccessFSExecute})
+			out = append(out, grant{path: fmt.Sprintf("descriptor %d", i), fd: 1 + i, rights: rightsFile &^ ll.AccessFSExecute})
 		}
 	}
 	return out
@@ -188,7 +192,7 @@ type process struct {
 	sock   *os.File
 	cgroup *cgroup // nil = none
 	report sandbox.Report
-	tmp    string // removed at the end; "" = none
+	tmp    *os.File // directory that is removed at the end; nil = none
 	start  time.Time
 	limits sandbox.Limits
 
@@ -212,10 +216,10 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	if !tier.mounts() {
 		// No mount can give the program a /tmp of its own.
 		if spec.Tmp == "" {
-			if p.tmp, err = os.MkdirTemp("", "sandbox-exec-*"); err != nil {
+			if p.tmp, err = privateTmp(); err != nil {
 				return nil, &sandbox.SetupError{Layer: sandbox.LayerLandlock, Step: "make a private temporary directory", Err: err}
 			}
-			spec.Tmp = p.tmp
+			spec.Tmp = p.tmp.Name()
 		}
 		t.env = retarget(t.env, "/tmp", spec.Tmp)
 	}
@@ -277,6 +281,41 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	}
 	p.report = report(h, spec, p.cgroup, noCgroup, why)
 	return p, nil
+}
+
+const tmpPrefix = "sandbox-exec-tmp-"
+
+// privateTmp makes a temporary directory that goes with the command. It is
+// locked for as long as we live; what killed runs of ours left is removed first.
+func privateTmp() (*os.File, error) {
+	open := func(path string) (*os.File, error) {
+		f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			return nil, err
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil || int(st.Uid) != os.Geteuid() {
+			f.Close()
+			return nil, errors.Join(err, unix.EPERM)
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			f.Close()
+			return nil, err
+		}
+		return f, nil
+	}
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), tmpPrefix+"*"))
+	for _, path := range left {
+		if f, err := open(path); err == nil {
+			os.RemoveAll(path)
+			f.Close()
+		}
+	}
+	path, err := os.MkdirTemp("", tmpPrefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	return open(path)
 }
 
 // retarget points the temporary directories of an environment elsewhere.
@@ -528,10 +567,11 @@ func (p *process) clean() error {
 			errs = append(errs, &sandbox.SetupError{Layer: sandbox.LayerCgroup, Step: "remove the cgroup", Err: err})
 		}
 	}
-	if p.tmp != "" {
-		if err := os.RemoveAll(p.tmp); err != nil {
+	if p.tmp != nil {
+		if err := os.RemoveAll(p.tmp.Name()); err != nil {
 			errs = append(errs, err)
 		}
+		p.tmp.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -238,6 +238,38 @@ func init() {
 	}
 }
 
+// TestTmpOfKilledRun: without mounts a killed run leaves its temporary
+// directory, and the next one removes it.
+func TestTmpOfKilledRun(t *testing.T) {
+	left, err := privateTmp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(filepath.Join(left.Name(), "f"), nil, 0o600)
+	live, err := privateTmp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(live.Name())
+	if _, err := os.Stat(left.Name()); err != nil {
+		t.Errorf("one in use: %v", err)
+	}
+	left.Close() // as the kernel does for a killed process
+	next, err := privateTmp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(next.Name())
+	if _, err := os.Stat(left.Name()); err == nil {
+		t.Error("it was left behind")
+	}
+	if _, err := os.Stat(live.Name()); err != nil {
+		t.Error("one in use was removed")
+	}
+	live.Close()
+	next.Close()
+}
+
 func TestKill(t *testing.T) {
 	f := newFixture(t)
 	for _, tier := range tiers(t) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
 	"golang.org/x/sys/unix"
@@ -223,24 +222,36 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	b.sys("chdir /", "the directory from before the mounts shows the old view", unix.SYS_CHDIR, b.str("/"))
 	b.sys("chdir "+t.dir, "", unix.SYS_CHDIR, b.str(t.dir))
 
-	grants := []grant{{"/", -1, rightsRead}}
-	for _, r := range rules[1:] {
+	grants := append([]grant{{path: "/", rights: rightsRead}}, writable(h, rules)...)
+	return append(append(grants, grant{path: tmpDir, rights: rightsWrite}), everyday(spec, h)...)
+}
+
+// writable is what the rules open for writing.
+func writable(h *host, rules []sandbox.FileRule) []grant {
+	var out []grant
+	for _, r := range rules {
 		if r.Access == sandbox.ReadWrite && h.exists(r.Path) {
 			rights := uint64(rightsWrite)
 			if h.kinds[r.Path] != directory {
 				rights = rightsFile
 			}
-			grants = append(grants, grant{r.Path, -1, rights})
+			out = append(out, grant{path: r.Path, rights: rights})
 		}
 	}
-	grants = append(grants, grant{tmpDir, -1, rightsWrite}, grant{"/dev/shm", -1, rightsWrite}, grant{"/dev/pts", -1, rightsPts})
+	return out
+}
+
+// everyday is what every program may use: shared memory, terminals, harmless
+// devices, its own streams, and the sockets that were opened to it.
+func everyday(spec sandbox.Spec, h *host) []grant {
+	out := []grant{{path: "/dev/shm", rights: rightsWrite}, {path: "/dev/pts", rights: rightsPts}}
 	for _, d := range h.devices {
-		grants = append(grants, grant{"/dev/" + d, -1, rightsDevice})
+		out = append(out, grant{path: "/dev/" + d, rights: rightsDevice})
 	}
 	for _, p := range spec.Sockets {
-		grants = append(grants, grant{p, -1, rightsSocket})
+		out = append(out, grant{path: p, rights: rightsSocket})
 	}
-	return append(grants, h.stdio...)
+	return append(out, h.stdio...)
 }
 
 // view says of the places where something was mounted whether they show the
@@ -581,25 +592,9 @@ func landlockGrants(spec sandbox.Spec, h *host, rules []sandbox.FileRule, readDi
 		}
 		plain = append(plain, r)
 	}
-	grants := enumerate(plain, readDir)
-	for _, r := range plain {
-		if r.Access == sandbox.ReadWrite && h.exists(r.Path) {
-			rights := uint64(rightsWrite)
-			if h.kinds[r.Path] != directory {
-				rights = rightsFile
-			}
-			grants = append(grants, grant{r.Path, -1, rights})
-		}
-	}
+	grants := append(enumerate(plain, readDir), writable(h, plain)...)
 	if spec.Tmp != "" {
-		grants = append(grants, grant{h.files[spec.Tmp].path, -1, rightsWrite})
+		grants = append(grants, grant{path: h.files[spec.Tmp].path, rights: rightsWrite})
 	}
-	grants = append(grants, grant{"/dev/shm", -1, rightsWrite}, grant{"/dev/pts", -1, rightsPts}, grant{"/dev/ptmx", -1, rightsDevice})
-	for _, d := range h.devices {
-		grants = append(grants, grant{"/dev/" + d, -1, rightsDevice})
-	}
-	for _, p := range spec.Sockets {
-		grants = append(grants, grant{p, -1, rightsSocket | ll.AccessFSReadFile})
-	}
-	return append(grants, h.stdio...)
+	return append(append(grants, grant{path: "/dev/ptmx", rights: rightsDevice}), everyday(spec, h)...)
 }

@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 		}},
 		"landlock": {host: func(h *host) {
 			h.tier = landlockAlone
-			h.grants = []grant{{"/usr", -1, rightsRead}, {"/home/u/ws", -1, rightsWrite}}
+			h.grants = []grant{{path: "/usr", rights: rightsRead}, {path: "/home/u/ws", rights: rightsWrite}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

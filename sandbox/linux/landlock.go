@@ -53,8 +53,9 @@ const (
 // grant is one Landlock rule: rights to a path and all below it.
 type grant struct {
 	path   string
-	fd     int // instead of a path, a descriptor of the program; -1 = path
+	fd     int // 1 + a descriptor of the program, instead of a path; 0 = the path
 	rights uint64
+	listed bool // found in a listing, and may be gone by now
 }
 
 // landlock appends the ruleset. It comes after every mount change, because a
@@ -86,13 +87,16 @@ func (b *builder) landlock(h *host, spec sandbox.Spec, grants []grant) {
 		// fills the descriptor and four bytes of padding behind it.
 		rule := make([]byte, 16)
 		binary.NativeEndian.PutUint64(rule, rights)
-		if g.fd >= 0 {
-			binary.NativeEndian.PutUint32(rule[8:], uint32(g.fd))
+		if g.fd > 0 {
+			binary.NativeEndian.PutUint32(rule[8:], uint32(g.fd-1))
 		}
 		at := b.bytes(rule)
-		if g.fd < 0 {
-			b.sys("open "+g.path, "", unix.SYS_OPENAT, fdcwd, b.str(g.path), num(unix.O_PATH|unix.O_CLOEXEC), num(0)).
-				to = arg{isCell, at.val + 8}
+		if g.fd == 0 {
+			s := b.sys("open "+g.path, "", unix.SYS_OPENAT, fdcwd, b.str(g.path), num(unix.O_PATH|unix.O_CLOEXEC), num(0))
+			s.to = arg{isCell, at.val + 8}
+			if g.listed {
+				s.skip = 1 // then it gets no rule
+			}
 		}
 		b.sys("allow "+rightsName(g.rights)+" "+g.path, "", unix.SYS_LANDLOCK_ADD_RULE,
 			ruleset, num(ll.RuleTypePathBeneath), at, num(0))
@@ -127,20 +131,20 @@ func enumerate(rules []sandbox.FileRule, list readDirFunc) []grant {
 	add := func(path string, a sandbox.Access, dir bool) {
 		switch {
 		case a == sandbox.ReadWrite && dir:
-			out = append(out, grant{path, -1, rightsWrite})
+			out = append(out, grant{path: path, rights: rightsWrite, listed: true})
 		case a == sandbox.ReadWrite:
-			out = append(out, grant{path, -1, rightsFile})
+			out = append(out, grant{path: path, rights: rightsFile, listed: true})
 		case a == sandbox.ReadOnly && dir:
-			out = append(out, grant{path, -1, rightsRead})
+			out = append(out, grant{path: path, rights: rightsRead, listed: true})
 		case a == sandbox.ReadOnly:
-			out = append(out, grant{path, -1, rightsRead &^ ll.AccessFSReadDir})
+			out = append(out, grant{path: path, rights: rightsRead &^ ll.AccessFSReadDir, listed: true})
 		}
 	}
 	var walk func(dir string)
 	walk = func(dir string) {
 		// Listing is granted on the whole way down, and by that below it: names
 		// of hidden files can be listed, their content stays closed.
-		out = append(out, grant{dir, -1, ll.AccessFSReadDir})
+		out = append(out, grant{path: dir, rights: ll.AccessFSReadDir, listed: true})
 		entries, err := list(dir)
 		if err != nil {
 			return

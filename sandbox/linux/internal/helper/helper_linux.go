@@ -204,9 +204,14 @@ func obey(h *Header, pid int) {
 }
 
 func signalAll(h *Header, sig syscall.Signal) {
-	if h.PIDNS != 0 {
+	switch {
+	case h.PIDNS != 0:
 		syscall.Kill(-1, sig)
-	} else {
+	case sig == syscall.SIGKILL:
+		// One after the other: none may see another die and go on.
+		signalTree(syscall.SIGSTOP)
+		signalTree(sig)
+	default:
 		signalTree(sig)
 	}
 }

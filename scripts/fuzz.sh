@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 time=${1:-10s}
 found=0
 for package in $(go list ./...); do
-	for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
+	for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' | sort -u || true); do
 		echo "fuzz $package $target"
 		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
 		found=$((found + 1))

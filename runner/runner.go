@@ -415,7 +415,7 @@ func (k *call) open(asked []policy.Target) {
 	p.Read = p.Read[:len(p.Read):len(p.Read)]
 	p.Write = p.Write[:len(p.Write):len(p.Write)]
 	for _, t := range asked {
-		if t.Dynamic || !strings.HasPrefix(t.Resource, "/") || t.Reason == policy.ProtectedPath {
+		if t.Dynamic || !strings.HasPrefix(t.Resource, "/") {
 			continue
 		}
 		if _, err := os.Lstat(t.Resource); err != nil {

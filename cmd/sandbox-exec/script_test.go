@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
@@ -17,14 +19,25 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"sandbox-exec": main,
-		"argv":         argv,
+		"interrupts":   interrupts,
 	})
 }
 
-// argv prints its arguments, each as Go would quote it.
-func argv() {
-	for _, arg := range os.Args[1:] {
-		fmt.Printf("%q\n", arg)
+// interrupts counts the interrupts of half a second after the first.
+func interrupts() {
+	ch := make(chan os.Signal, 10)
+	signal.Notify(ch, os.Interrupt)
+	fmt.Println("ready")
+	<-ch
+	n := 1
+	for end := time.After(500 * time.Millisecond); ; {
+		select {
+		case <-ch:
+			n++
+		case <-end:
+			fmt.Println(n, "interrupts, end")
+			return
+		}
 	}
 }
 

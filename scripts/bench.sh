@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 command -v bwrap >/dev/null || { echo "bench: bwrap is missing (Debian: bubblewrap)" >&2; exit 1; }
 workspace=$(mktemp -d /var/tmp/sandbox-exec-bench.XXXXXX)
 trap 'rm -rf "$workspace"' EXIT
-exec python3 - "$PWD/bin/sandbox-exec" "$workspace" "${1:-300}" <<'EOP'
+python3 - "$PWD/bin/sandbox-exec" "$workspace" "${1:-300}" <<'EOP'
 import os, statistics, sys, time
 
 program, workspace, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])

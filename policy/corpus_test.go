@@ -88,7 +88,7 @@ var disposable = []string{"dist", "build", "target", "node_modules", ".venv", "_
 
 // TestLabels checks the project's own labelled commands, each in its mode.
 func TestLabels(t *testing.T) {
-	for _, name := range []string{"allow-mode.jsonl"} {
+	for _, name := range []string{"allow-mode.jsonl", "more.jsonl"} {
 		rows := readRows(t, name)
 		for _, r := range rows {
 			p := &Policy{Mode: r.Mode, Disposable: disposable}

@@ -100,6 +100,7 @@ func (p *Policy) DecideArgs(argv []string, s Scope) Decision {
 
 func newJudge(p *Policy, s Scope) *judge {
 	j := &judge{policy: p, scope: s, parse: "ok"}
+	j.items = make([]item, 0, 8)
 	if j.scope.Cwd == "" {
 		j.scope.Cwd = j.scope.Workspace
 	}

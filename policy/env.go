@@ -16,8 +16,9 @@ var envRows = []envRow{
 	// Only how output looks: locale(7), tzset(3), no-color.org.
 	{names: "LC_* LANG LANGUAGE", risk: riskUnproven, reason: Environment, value: noSlash},
 	{names: "TZ", risk: riskUnproven, reason: Environment, value: timeZone},
-	{names: "TERM COLUMNS LINES NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI LS_COLORS QUOTING_STYLE TIME_STYLE BLOCK_SIZE GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT GIT_LITERAL_PATHSPECS PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONIOENCODING PYTHONUTF8",
+	{names: "TERM COLUMNS LINES NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI LS_COLORS QUOTING_STYLE TIME_STYLE BLOCK_SIZE PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONIOENCODING PYTHONUTF8",
 		risk: riskUnproven, reason: Environment, value: noSlash},
+	{names: "GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT", risk: riskUnproven, reason: Environment, value: func(v string) bool { return v == "0" }},
 	{names: "GIT_PAGER PAGER GH_PAGER SYSTEMD_PAGER MANPAGER BAT_PAGER", risk: riskDanger, reason: EnvInjection, value: harmlessProgram, detail: "names a program that others start"},
 
 	// The loader, the shell and run times start code from these: ld.so(8), bash(1),

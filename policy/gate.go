@@ -12,10 +12,10 @@ import (
 // Budgets. They count, so that the same text always gives the same answer.
 const (
 	maxText    = 64 << 10 // bytes of one script
-	maxOpeners = 4000     // opening brackets and backquotes; bounds the parser's recursion
+	maxOpeners = 3000     // opening brackets and backquotes; bounds the parser's recursion
 	maxNesting = 500      // nested constructs that are followed
 	maxShells  = 8        // scripts inside scripts
-	maxSteps   = 10000    // commands and words of one call, loops unrolled
+	maxSteps   = 40000    // commands and words of one call, loops unrolled
 	maxBlanks  = 200      // blanks in a row
 )
 
@@ -91,7 +91,7 @@ func oddComments(text string, lang syntax.LangVariant) (string, bool) {
 		return text, false
 	}
 	odd := false
-	for range 64 {
+	for range 8 {
 		file, _ := syntax.NewParser(syntax.Variant(lang), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 		if file == nil {
 			break

@@ -9,20 +9,31 @@ import (
 
 // judge collects what one call would do.
 type judge struct {
-	policy               *Policy
-	scope                Scope
-	steps                int
-	over                 bool // the budget of steps is used up
-	items                []item
-	opaque               []Reason
-	seen                 map[string]bool // targets found while something is looked at more than once
-	repeat               int
-	dry                  int // nothing is recorded, only the state is wanted
-	denyOnly             int // only what is denied counts: the text may not run like this
-	parse                string
-	git                  bool // git is called
-	denyRules, fileRules bool
-	repositories         map[string]string // why the configuration around a folder runs programs
+	policy *Policy
+	scope  Scope
+
+	items  []item
+	opaque []Reason
+	parse  string // what became of the call's own text
+	steps  int
+	over   bool            // the budget of steps is used up
+	seen   map[string]bool // targets found while something is looked at more than once
+
+	repeat   int // something is looked at more than once
+	denyOnly int // only what is denied counts: the text may not run like this
+	dry      int // nothing is recorded, only the state is wanted
+
+	git          bool              // git is called
+	functions    bool              // the text defines functions
+	denyRules    bool              // the policy has rules that deny
+	fileRules    bool              // and rules about reading
+	repositories map[string]string // why the configuration around a folder runs programs
+
+	// Memory that is shared out, because every command needs some.
+	states   []state
+	words    []word
+	commands []command
+	spec     specCall
 }
 
 // frame is one script text that is analysed: the call's own, or one found in a
@@ -106,6 +117,25 @@ type flow struct {
 	out     output
 }
 
+// newState copies a state into memory that many states share, because a state
+// is made for every command.
+func (j *judge) newState(st state) *state {
+	if len(j.states) == cap(j.states) {
+		j.states = make([]state, 0, 32)
+	}
+	j.states = append(j.states, st)
+	return &j.states[len(j.states)-1]
+}
+
+func (j *judge) newWords(n int) []word {
+	if cap(j.words)-len(j.words) < n {
+		j.words = make([]word, 0, max(32, n))
+	}
+	k := len(j.words)
+	j.words = j.words[:k+n]
+	return j.words[k : k : k+n]
+}
+
 func through(st state) flow { return flow{ok: st, err: st} }
 
 func (f *frame) at(p syntax.Pos) int {
@@ -154,6 +184,7 @@ func (f *frame) script(st *state, in stdin) output {
 	text, odd := oddComments(f.text, f.lang)
 	if odd {
 		f.j.note(ShellDifference, "a comment that ends in a backslash", f.span(0, len(f.text)))
+		f.rawScan(f.text, st)
 		f.text = text
 	}
 	pool := parsers[0]
@@ -281,7 +312,12 @@ func (f *frame) stmt(s *syntax.Stmt, st state, in stdin) flow {
 	}
 	defer func() { f.nesting-- }()
 
-	in, toFile := f.redirects(s.Redirs, &st, in)
+	toFile := false
+	if len(s.Redirs) > 0 {
+		p := f.j.newState(st)
+		in, toFile = f.redirects(s.Redirs, p, in)
+		st = *p
+	}
 	if s.Background || s.Coprocess || s.Disown {
 		if s.Disown {
 			f.j.note(ShellDifference, "&! and &| are zsh", f.spanOf(s))
@@ -291,7 +327,12 @@ func (f *frame) stmt(s *syntax.Stmt, st state, in stdin) flow {
 		f.command(s, sub, in)
 		return through(st)
 	}
-	fl := f.command(s, st, in)
+	var fl flow
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		fl = f.call(call, f.j.newState(st), in, f.spanOf(s))
+	} else {
+		fl = f.command(s, st, in)
+	}
 	if toFile {
 		fl.out = output{kind: outNothing}
 	}
@@ -306,7 +347,7 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	case nil:
 		return through(st)
 	case *syntax.CallExpr:
-		return f.call(c, st, in, f.spanOf(s))
+		return f.call(c, f.j.newState(st), in, f.spanOf(s))
 	case *syntax.BinaryCmd:
 		return f.binary(c, st, in)
 	case *syntax.Subshell:
@@ -317,7 +358,7 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	case *syntax.IfClause:
 		return f.ifClause(c, st, in)
 	case *syntax.WhileClause:
-		return through(f.loop(c, st, func(st *state) {
+		return through(f.loop(st, c.Cond, c.Do, nil, func(st *state) {
 			cond := f.list(c.Cond, *st, in)
 			enter, leave := cond.ok, cond.err
 			if c.Until {
@@ -427,7 +468,7 @@ func (f *frame) forClause(c *syntax.ForClause, st state, in stdin) flow {
 		loop := c.Loop.(*syntax.CStyleLoop)
 		f.arithm(loop.Init, &st)
 		start := st
-		return through(f.loop(c, st, func(st *state) {
+		return through(f.loop(st, nil, c.Do, loop, func(st *state) {
 			numbers(&start, st)
 			f.arithm(loop.Cond, st)
 			f.stmts(c.Do, st, in)
@@ -445,7 +486,7 @@ func (f *frame) forClause(c *syntax.ForClause, st state, in stdin) flow {
 			f.readGlob(&command{span: f.spanOf(iter)}, w, &st)
 		}
 	}
-	return through(f.loop(c, st, func(st *state) {
+	return through(f.loop(st, nil, c.Do, nil, func(st *state) {
 		f.j.repeat++
 		defer func() { f.j.repeat-- }()
 		rest := false
@@ -476,9 +517,16 @@ const maxLoops = 3
 // loop follows a loop: once from the state before it, and once from a state in
 // which everything that the loop changes is unknown, which stands for all
 // later rounds.
-func (f *frame) loop(loop syntax.Node, st state, round func(*state)) state {
+func (f *frame) loop(st state, cond, do []*syntax.Stmt, head *syntax.CStyleLoop, round func(*state)) state {
 	later := st
-	f.unsettle(loop, &later)
+	for _, list := range [...][]*syntax.Stmt{cond, do} {
+		for _, s := range list {
+			f.unsettle(s, &later)
+		}
+	}
+	if head != nil {
+		f.unsettle(head, &later)
+	}
 	if later.vars != st.vars || later.likely != st.likely || !sameStrings(later.dirs, st.dirs) {
 		if f.loops < maxLoops {
 			f.loops++
@@ -500,7 +548,9 @@ func (f *frame) loop(loop syntax.Node, st state, round func(*state)) state {
 // loop leaves it one.
 func (f *frame) counters(before, later *state, round func(*state)) {
 	var names []string
-	for b := before.vars; b != nil && b.name != "" && len(names) < 8; b = b.next {
+	n := 0
+	for b := before.vars; b != nil && b.name != "" && len(names) < 8 && n < 64; b = b.next {
+		n++
 		if numeric(b.value) && before.lookup(b.name) == b.value && !numeric(later.lookup(b.name)) && !contains(names, b.name) {
 			names = append(names, b.name)
 		}
@@ -563,8 +613,12 @@ func (w word) value() value {
 
 // unsettle makes unknown what a loop body changes, so that one pass over the
 // body stands for all.
-func (f *frame) unsettle(loop syntax.Node, st *state) {
-	syntax.Walk(loop, func(n syntax.Node) bool {
+func (f *frame) unsettle(part syntax.Node, st *state) {
+	nodes := 0
+	syntax.Walk(part, func(n syntax.Node) bool {
+		if nodes++; nodes%16 == 0 && !f.step() {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.Assign:
 			if n.Name != nil {
@@ -660,11 +714,13 @@ func (f *frame) funcDecl(c *syntax.FuncDecl, st state) flow {
 	if reason, detail := shadows(name); reason != "" {
 		f.j.add(item{Target: Target{Action: Exec, Resource: name + "()", Span: f.spanOf(c), Reason: ShadowedName, Detail: detail}, risk: reason.risk()})
 	}
+	f.j.functions = true
 	st.bind(name+"()", value{state: boundFunc, fn: fn})
-	// The body runs later, wherever the shell is then.
+	// The body runs later. Each call is followed from where the shell is then.
 	later := st
 	keep := later.functions()
 	later.forget()
+	later.dirs, later.likely = st.dirs, st.likely
 	for _, b := range keep {
 		later.bind(b.name, b.value)
 	}

@@ -119,7 +119,7 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 		}
 		switch {
 		case redirect && (inside(lex, "/dev/tcp") || inside(lex, "/dev/udp")):
-			worst = max(worst, f.addPath(c, NetworkTo, w, lex[len("/dev/tcp"):], NetworkRedirect, "opens a connection", riskDanger))
+			worst = max(worst, f.addPath(c, NetworkTo, w, peer(lex), NetworkRedirect, "opens a connection", riskDanger))
 		case harmlessDevice(lex):
 		case !f.j.readable(lex):
 			reason, detail := OutsideRead, "outside the readable roots"
@@ -140,6 +140,15 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 		}
 	}
 	return worst
+}
+
+// plainlyInside is a quick answer for the usual relative path.
+func (f *frame) plainlyInside(p string, st *state) bool {
+	j := f.j
+	if j.scope.Resolver != nil || j.fileRules || len(j.scope.Hidden) > 0 || len(st.dirs) != 1 || p == "" || p[0] == '/' || strings.Contains(p, "..") {
+		return false
+	}
+	return j.readable(st.dirs[0])
 }
 
 // readGlob reports a pattern that lists a folder outside the readable roots.
@@ -173,15 +182,22 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 				continue
 			}
 		}
-		worst = max(worst, f.writeTo(c, w, raw, lex))
+		worst = max(worst, f.writeTo(c, w, raw, lex, f.j.resolved(raw)))
 	}
 	return worst
 }
 
-func (f *frame) writeTo(c *command, w word, raw, lex string) risk {
+// peer is the host and port of /dev/tcp/HOST/PORT: Bash manual 3.6.
+func peer(p string) string {
+	host, port, _ := strings.Cut(strings.TrimPrefix(p[len("/dev/tcp"):], "/"), "/")
+	return host + ":" + port
+}
+
+// writeTo judges a change to lex, which really changes real, when that is known.
+func (f *frame) writeTo(c *command, w word, raw, lex, real string) risk {
 	switch {
 	case inside(lex, "/dev/tcp"), inside(lex, "/dev/udp"):
-		return f.addPath(c, NetworkTo, w, strings.TrimPrefix(lex[len("/dev/tcp"):], "/"), NetworkRedirect, "opens a connection", riskDanger)
+		return f.addPath(c, NetworkTo, w, peer(lex), NetworkRedirect, "opens a connection", riskDanger)
 	case harmlessDevice(lex):
 		return riskSafe
 	case inside(lex, "/dev/shm") && lex != "/dev/shm":
@@ -194,7 +210,7 @@ func (f *frame) writeTo(c *command, w word, raw, lex string) risk {
 		return f.addPath(c, FileWrite, w, lex, OutsideWrite, "outside the writable roots", riskDanger)
 	}
 	if w.kind == literalWord {
-		if real := f.j.resolved(raw); real != "" && real != lex {
+		if real != "" && real != lex {
 			switch {
 			case harmlessDevice(real):
 			case f.j.protected(real):

@@ -57,8 +57,8 @@ func FuzzDecide(f *testing.F) {
 func FuzzStricter(f *testing.F) {
 	seeds(f)
 	frames := []string{
-		"%; ls", "ls; %", "%\nls", "ls\n%", "ls && %", "false || %", "(%\n)", "{ %\n}", "if %\nthen ls; fi", "while %\ndo ls; done",
-		"! { %\n}", "ls $(%\n)", "cat <(%\n)", "%\n touch p", "% # x", "echo `ls`; %", "wrapped() { %\n}; wrapped", "for i in a b; do %\ndone", "time { %\n}",
+		"%; ls", "ls; %", "%\nls", "ls\n%", "ls && %", "false || %", "( %\n)", "{ %\n}", "if %\nthen ls; fi", "while %\ndo ls; done",
+		"! { %\n}", "ls $( %\n)", "cat <( %\n)", "%\n touch p", "% # x", "echo `ls`; %", "wrapped() { %\n}; wrapped", "for i in a b; do %\ndone", "time { %\n}",
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		// A trailing backslash, an open here-document or comment would swallow

@@ -255,14 +255,15 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 	unproven := func(reason Reason, detail string) (item, output) {
 		return item{Target: Target{Reason: reason, Detail: detail}, risk: riskUnproven}, output{}
 	}
-	call := specCall{f: f, c: c, st: st}
+	call := &f.j.spec
+	*call = specCall{f: f, c: c, st: st, opts: call.opts[:0], operands: call.operands[:0]}
 	args := c.args()
 	scan := optionScan{options: s.options, argv: args, noCluster: s.traits&exact != 0}
 	for {
 		switch scan.step() {
 		case scanOption:
 			call.opts = append(call.opts, scan.buf)
-			if scan.buf.has && !scan.buf.value.literal() && scan.buf.value.split {
+			if scan.buf.has && scan.buf.value.split && scan.buf.value.kind == dynamicWord {
 				return unproven(DynamicWord, "the value of an option may become several words")
 			}
 			continue
@@ -305,13 +306,13 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 		}
 	}
 	if s.check != nil {
-		if reason, detail := s.check(&call); reason != "" {
+		if reason, detail := s.check(call); reason != "" {
 			return unproven(reason, detail)
 		}
 	}
 	worst := item{Target: Target{Reason: ReadOnly}, risk: riskSafe}
 	read := func(w word) {
-		if w.literal() && w.text == "-" {
+		if w.literal() && (w.text == "-" || f.plainlyInside(w.text, st)) {
 			return
 		}
 		if r := f.readPath(c, w, st, false); r > worst.risk {
@@ -342,17 +343,14 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 		}
 	}
 	if s.traits&cwd != 0 && len(paths) == 0 || len(paths) == 0 && call.has("-r -R --recursive --dereference-recursive") && s.args == argFirstText {
-		read(word{}.asCwd(st))
+		if len(st.dirs) == 0 {
+			read(word{text: ".", fixed: 1})
+		}
+		for _, d := range st.dirs[:min(len(st.dirs), max(st.likely, 1))] {
+			read(literal(d))
+		}
 	}
-	return worst, s.output(&call, c)
-}
-
-// asCwd is the current directory when everything before went well.
-func (w word) asCwd(st *state) word {
-	if len(st.dirs) == 0 {
-		return word{text: ".", fixed: 1}
-	}
-	return literal(st.dirs[0])
+	return worst, s.output(call, c)
 }
 
 // output says what the call writes, for the program behind a pipe.

@@ -24,7 +24,7 @@ const (
 	gitDiffValue = "SGUl"
 	gitDiffGlued = "MCBDX"
 	gitDiffLong  = " patch no-patch unified= raw patch-with-raw minimal patience histogram diff-algorithm= anchored= indent-heuristic no-indent-heuristic stat? stat-width= stat-name-width= stat-count= stat-graph-width= compact-summary numstat shortstat dirstat? cumulative summary patch-with-stat name-only name-status submodule? color? no-color color-moved? color-moved-ws= no-color-moved word-diff? word-diff-regex= color-words? no-renames rename-empty check full-index binary abbrev? no-abbrev find-renames? find-copies? find-copies-harder break-rewrites? irreversible-delete diff-filter= find-object= pickaxe-all pickaxe-regex relative? no-relative text ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= inter-hunk-context= function-context exit-code quiet no-ext-diff no-textconv ignore-submodules? src-prefix= dst-prefix= no-prefix line-prefix= cached staged merge-base cc combined-all-paths no-color-moved-ws default-prefix output-indicator-new= output-indicator-old= output-indicator-context="
-	gitRevShort  = "iEFPgqnm"
+	gitRevShort  = "iEFPgqnm0123456789"
 	gitRevValue  = "nL"
 	gitRevLong   = " max-count= skip= since= after= until= before= author= committer= grep= grep-reflog= all-match invert-grep regexp-ignore-case basic-regexp extended-regexp fixed-strings perl-regexp remove-empty merges no-merges min-parents= max-parents= no-min-parents no-max-parents first-parent exclude-first-parent-only not all branches? tags? remotes? glob= exclude= reflog alternate-refs single-worktree ignore-missing bisect cherry-mark cherry-pick left-only right-only cherry walk-reflogs merge boundary simplify-by-decoration show-pulls full-history dense sparse simplify-merges ancestry-path? date-order author-date-order topo-order reverse no-walk? do-walk pretty? format= oneline abbrev-commit no-abbrev-commit encoding= expand-tabs? no-expand-tabs notes? no-notes relative-date date= parents children left-right graph no-graph show-linear-break? decorate? no-decorate decorate-refs= decorate-refs-exclude= clear-decorations source mailmap no-mailmap use-mailmap follow full-diff log-size count timestamp show-notes? diff-merges= no-diff-merges dd remerge-diff"
 )
@@ -128,7 +128,7 @@ func (f *frame) git(c *command, st *state) output {
 		case scanOption:
 			o := scan.buf
 			needed = needed || listed(verb.need, o.name)
-			if o.has && o.value.split {
+			if o.has && o.value.split && o.value.kind == dynamicWord {
 				return refuse(DynamicWord, "the value of an option may become several words")
 			}
 			if o.has && (o.name == "--format" || o.name == "--pretty") && (strings.Contains(o.value.text, "%G") || strings.Contains(o.value.text, "signature")) {
@@ -180,10 +180,7 @@ func (f *frame) git(c *command, st *state) output {
 	if len(dir.dirs) == 0 {
 		return refuse(DynamicPath, "a repository that is known only when it runs")
 	}
-	for k, d := range dir.dirs {
-		if k > 0 {
-			break
-		}
+	for _, d := range dir.dirs[:min(len(dir.dirs), max(dir.likely, 1))] {
 		if !f.j.readable(d) {
 			return refuse(OutsideRead, "a repository outside the readable roots")
 		}

@@ -23,14 +23,15 @@ type command struct {
 
 func (c *command) args() []word { return c.argv[1:] }
 
-func (f *frame) call(ce *syntax.CallExpr, st state, in stdin, span [2]int) flow {
+func (f *frame) call(ce *syntax.CallExpr, st *state, in stdin, span [2]int) flow {
 	if len(ce.Args) == 0 {
 		for _, a := range ce.Assigns {
-			f.assign(a, &st, true)
+			f.assign(a, st, true)
 		}
-		return through(st)
+		return through(*st)
 	}
-	c := &command{in: in, span: span}
+	c := f.j.newCommand()
+	c.in, c.span = in, span
 	reads := ce.Args[0].Lit() == "read"
 	for _, a := range ce.Assigns {
 		if a.Append || a.Index != nil || a.Array != nil || a.Name == nil || !syntax.ValidName(a.Name.Value) {
@@ -39,38 +40,45 @@ func (f *frame) call(ce *syntax.CallExpr, st state, in stdin, span [2]int) flow 
 		}
 		if reads && a.Name.Value == "IFS" {
 			if a.Value != nil {
-				f.expand(a.Value, &st, nil)
+				f.expand(a.Value, st, nil)
 			}
 			continue
 		}
-		c.env = f.assign(a, &st, false) || c.env
+		c.env = f.assign(a, st, false) || c.env
 	}
-	argv := make([]word, 0, len(ce.Args)+1)
+	argv := f.j.newWords(len(ce.Args))
 	for _, w := range ce.Args {
 		if !f.step() {
-			return through(st)
+			return through(*st)
 		}
-		argv = f.expand(w, &st, argv)
+		argv = f.expand(w, st, argv)
 	}
 	c.argv = argv
 	for _, w := range argv {
 		if w.kind == globWord {
-			f.readGlob(c, w, &st)
+			f.readGlob(c, w, st)
 		}
 	}
-	f.tryMaybes(ce, c, &st)
-	return f.run(c, &st)
+	f.tryMaybes(ce, c, st)
+	return f.run(c, st)
 }
 
-// tryMaybes looks for denials with each text that a variable of the command
-// may hold.
+func (j *judge) newCommand() *command {
+	if len(j.commands) == cap(j.commands) {
+		j.commands = make([]command, 0, 8)
+	}
+	j.commands = j.commands[:len(j.commands)+1]
+	return &j.commands[len(j.commands)-1]
+}
+
+// tryMaybes judges the command with each text that a variable in it may hold.
 func (f *frame) tryMaybes(ce *syntax.CallExpr, c *command, st *state) {
 	list := f.maybes
 	f.maybes = nil
-	if len(list) == 0 || f.j.denyOnly > 0 {
+	if len(list) == 0 {
 		return
 	}
-	f.j.denyOnly++
+	f.j.repeat++
 	for _, m := range list {
 		with := *st
 		with.bind(m.name, value{state: boundText, text: m.text})
@@ -84,7 +92,7 @@ func (f *frame) tryMaybes(ce *syntax.CallExpr, c *command, st *state) {
 		}
 		f.run(&alt, &with)
 	}
-	f.j.denyOnly--
+	f.j.repeat--
 	f.maybes = nil
 }
 
@@ -125,7 +133,7 @@ func (f *frame) run(c *command, st *state) flow {
 	if !bare {
 		base = path.Base(base)
 	}
-	if bare && !c.noFunc {
+	if bare && !c.noFunc && f.j.functions {
 		if v := st.lookup(base + "()"); v.state == boundFunc {
 			if n := len(f.inFunc); n > 0 {
 				f.inFunc[n-1].calls = append(f.inFunc[n-1].calls, base)
@@ -151,6 +159,9 @@ func (f *frame) run(c *command, st *state) flow {
 		return f.unwrap(w, c, st)
 	}
 	if lang, ok := shells[base]; ok {
+		if f.isVersionCall(base, c.args(), st) && !c.appended {
+			return flow{ok: *st, err: *st, out: f.program(base, bare, c, st)}
+		}
 		f.localProgram(c, bare)
 		return f.shell(c, lang, st)
 	}
@@ -423,6 +434,8 @@ loop:
 				}
 				args = append(words, args[scan.next:]...)
 				scan = optionScan{options: w.options, argv: args, first: true}
+			case listed(w.clears, o.name):
+				inner.env = true
 			case listed(w.chdir, o.name):
 				cur.cwd(f.chdir(o.value, cur))
 			case listed(w.toShell, o.name):
@@ -450,7 +463,7 @@ loop:
 				inner.env = f.assigned(o.text[:n-1], o.from(n), c.span, false) || inner.env
 				continue
 			}
-			if w.assigns && o.text == "-" {
+			if o.literal() && o.text == "-" {
 				continue
 			}
 			rest = args[scan.next-1:]

@@ -16,7 +16,9 @@ type state struct {
 type binding struct {
 	name string // a variable, a positional parameter, or a function as "name()"
 	value
-	next *binding
+	next  *binding
+	depth int    // bindings below this one
+	names uint64 // a bit for each name in the list, to say quickly what is not there
 }
 
 type valueState uint8
@@ -66,6 +68,9 @@ func (v value) known() bool { return v.state == boundText }
 const maxDirs = 6
 
 func (s *state) lookup(name string) value {
+	if s.vars == nil || s.vars.names&(nameBit(name)|forgotten) == 0 {
+		return value{}
+	}
 	for b := s.vars; b != nil; b = b.next {
 		if b.name == name {
 			return b.value
@@ -77,8 +82,22 @@ func (s *state) lookup(name string) value {
 	return value{}
 }
 
+const forgotten = 1
+
+func nameBit(name string) uint64 {
+	h := uint(len(name)) * 7
+	for i := range len(name) {
+		h = h*31 + uint(name[i])
+	}
+	return 2 << (h % 63)
+}
+
 func (s *state) bind(name string, v value) {
-	s.vars = &binding{name, v, s.vars}
+	b := &binding{name: name, value: v, next: s.vars, depth: s.vars.length(), names: nameBit(name)}
+	if s.vars != nil {
+		b.names |= s.vars.names
+	}
+	s.vars = b
 }
 
 func (s *state) unknown(name string) { s.bind(name, value{state: boundUnknown}) }
@@ -86,7 +105,7 @@ func (s *state) unknown(name string) { s.bind(name, value{state: boundUnknown}) 
 // forget makes every variable, function and the directory unknown.
 func (s *state) forget() {
 	s.cwd(nil)
-	s.vars = &binding{next: nil}
+	s.vars = &binding{names: forgotten}
 }
 
 // cwd sets where the shell is.
@@ -106,7 +125,7 @@ func join(a, b state) state {
 	for _, list := range [...]*binding{a.vars, b.vars} {
 		for x := list; x != old; x = x.next {
 			if x.name == "" {
-				out.vars = &binding{next: nil}
+				out.vars = &binding{names: forgotten}
 				return out
 			}
 			va, vb := a.lookup(x.name), b.lookup(x.name)
@@ -141,7 +160,7 @@ func isNumber(s string) bool {
 
 // common returns the newest binding that both lists share.
 func common(a, b *binding) *binding {
-	na, nb := length(a), length(b)
+	na, nb := a.length(), b.length()
 	for ; na > nb; na-- {
 		a = a.next
 	}
@@ -154,11 +173,11 @@ func common(a, b *binding) *binding {
 	return a
 }
 
-func length(b *binding) (n int) {
-	for ; b != nil; b = b.next {
-		n++
+func (b *binding) length() int {
+	if b == nil {
+		return 0
 	}
-	return n
+	return b.depth + 1
 }
 
 func joinDirs(a, b state) ([]string, int) {

@@ -86,7 +86,7 @@ func (f *frame) remover(c *command, st *state) {
 			if i > 0 && !recursive {
 				continue
 			}
-			r := f.writeTo(c, w, raw, lex, real)
+			r := f.writeTo(c, w, lex, real)
 			switch {
 			case r >= riskDanger:
 				worsen(riskDanger, Destructive, "removes "+lex)

@@ -138,8 +138,6 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 	case "kill":
 		f.kill(c)
 		return through(*st), true
-	case "exit_", "coproc", "function", "time", "[[", "if", "then", "do", "done", "fi":
-		return flow{}, false
 	}
 	return flow{}, false
 }
@@ -241,7 +239,7 @@ func (f *frame) eval(c *command, st *state) flow {
 	if len(args) > 0 && args[0].literal() && args[0].text == "--" {
 		args = args[1:]
 	}
-	text, ok := join1(args)
+	text, ok := joinWords(args)
 	if !ok || c.appended {
 		f.add(c, item{Target: Target{Reason: DynamicCode, Detail: "evaluates text that is known only when it runs", Dynamic: true}, risk: riskDanger})
 		f.rawScanDeny(text, st)
@@ -465,7 +463,7 @@ func (f *frame) printf(c *command, st *state) output {
 // hand text on.
 func formatted(args []word) output {
 	format := args[0].text
-	rest, ok := join1(args[1:])
+	rest, ok := joinWords(args[1:])
 	switch {
 	case !ok:
 		return output{}
@@ -485,7 +483,7 @@ func echoed(args []word) output {
 	for len(args) > 0 && args[0].literal() && (args[0].text == "-n" || args[0].text == "-e" || args[0].text == "-E") {
 		args = args[1:]
 	}
-	text, ok := join1(args)
+	text, ok := joinWords(args)
 	if !ok || strings.Contains(text, "\\") {
 		return output{}
 	}

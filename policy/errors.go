@@ -95,6 +95,14 @@ func (t Target) advice() string {
 		return "mode plan runs only what is proven read-only"
 	case t.Verdict == Deny:
 		return "a rule denies it: " + Escape(t.Rule)
+	case t.Verdict == Ask && t.Stage == StageDanger:
+		return "no rule or mode lifts this question; answer it for this call, or run something narrower"
+	case t.Verdict == Ask && t.Stage == StageRule:
+		return "a rule asks: " + Escape(t.Rule)
+	case t.Verdict == Ask && t.Action == Exec && t.Grantable && len(suggestion(t.Argv)) < 80:
+		return "answer it, or add an allow rule: " + Escape(suggestion(t.Argv))
+	case t.Verdict == Ask && t.Stage == StageDefault:
+		return "answer it, or run with mode allow"
 	default:
 		return ""
 	}

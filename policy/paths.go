@@ -135,7 +135,7 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 				}
 			}
 			if f.j.fileRules {
-				f.add(c, item{Target: Target{Action: FileRead, Resource: lex, Reason: InsideRoot, Dynamic: w.kind == dynamicWord}, risk: riskSafe, paths: f.j.bothPaths(raw, lex)})
+				f.add(c, item{Target: Target{Action: FileRead, Resource: lex, Reason: InsideRoot, Dynamic: w.kind == dynamicWord}, risk: riskSafe, paths: bothPaths(lex, f.j.resolved(raw))})
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 				continue
 			}
 		}
-		worst = max(worst, f.writeTo(c, w, raw, lex, f.j.resolved(raw)))
+		worst = max(worst, f.writeTo(c, w, lex, f.j.resolved(raw)))
 	}
 	return worst
 }
@@ -194,7 +194,7 @@ func peer(p string) string {
 }
 
 // writeTo judges a change to lex, which really changes real, when that is known.
-func (f *frame) writeTo(c *command, w word, raw, lex, real string) risk {
+func (f *frame) writeTo(c *command, w word, lex, real string) risk {
 	switch {
 	case inside(lex, "/dev/tcp"), inside(lex, "/dev/udp"):
 		return f.addPath(c, NetworkTo, w, peer(lex), NetworkRedirect, "opens a connection", riskDanger)
@@ -220,13 +220,13 @@ func (f *frame) writeTo(c *command, w word, raw, lex, real string) risk {
 			}
 		}
 	}
-	f.add(c, item{Target: Target{Action: FileWrite, Resource: lex, Reason: FileChange, Detail: "changes a file", Dynamic: w.kind == dynamicWord}, risk: riskUnproven, paths: f.j.bothPaths(raw, lex)})
+	f.add(c, item{Target: Target{Action: FileWrite, Resource: lex, Reason: FileChange, Detail: "changes a file", Dynamic: w.kind == dynamicWord}, risk: riskUnproven, paths: bothPaths(lex, real)})
 	return riskUnproven
 }
 
 // bothPaths are a path as written and where it leads.
-func (j *judge) bothPaths(raw, lex string) []string {
-	if real := j.resolved(raw); real != "" && real != lex {
+func bothPaths(lex, real string) []string {
+	if real != "" && real != lex {
 		return []string{lex, real}
 	}
 	return []string{lex}

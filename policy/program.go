@@ -59,9 +59,9 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 		f.add(c, f.withEnv(c, it))
 		return out
 	}
-	t := Target{Reason: UnknownProgram}
+	t := Target{Reason: UnknownProgram, Detail: "not known to be read-only"}
 	if listed("curl wget http https ping dig host nslookup traceroute nc ncat telnet apt apt-get dnf yum apk pacman brew pip pip3 npm pnpm yarn cargo gem go", base) {
-		t.Detail = "may use the network"
+		t.Detail = "not known to be read-only, and may use the network"
 	}
 	f.add(c, item{Target: t, risk: riskUnproven})
 	f.written(base, c, st)

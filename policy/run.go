@@ -350,14 +350,14 @@ scan:
 		if c.appended && !args[0].literal() {
 			f.add(c, item{Target: Target{Reason: DynamicCode, Detail: "runs files named elsewhere", Dynamic: true}, risk: riskDanger})
 		} else {
-			f.script1(c, args[0], st)
+			f.scriptFile(c, args[0], st)
 		}
 	}
 	return through(*st)
 }
 
-// script1 is the run of a script file.
-func (f *frame) script1(c *command, file word, st *state) {
+// scriptFile is the run of a script file.
+func (f *frame) scriptFile(c *command, file word, st *state) {
 	t := Target{Reason: Script, Detail: "runs a script", Dynamic: !file.literal()}
 	if file.literal() && strings.HasPrefix(file.text, "/dev/") {
 		if c.in.kind == stdinUnknown || c.in.kind == stdinNames {
@@ -424,7 +424,7 @@ loop:
 			case listed(w.code, o.name):
 				ran = true
 				f.code(o.value, inner, cur, w)
-			case listed(w.words4, o.name):
+			case listed(w.splits, o.name):
 				// -S of env: the value is split into words that go in front.
 				words, ok := splitString(o.value)
 				if !ok {
@@ -546,7 +546,7 @@ func (f *frame) code(w word, c *command, st *state, by *wrapper) {
 
 // joined analyses words that are joined with blanks and given to a shell.
 func (f *frame) joined(words []word, c *command, st *state) {
-	text, ok := join1(words)
+	text, ok := joinWords(words)
 	if !ok {
 		f.add(c, item{Target: Target{Action: Exec, Reason: DynamicCode, Detail: "code that is known only when it runs", Dynamic: true}, risk: riskDanger})
 		f.rawScanDeny(text, st)
@@ -559,7 +559,7 @@ func (f *frame) joined(words []word, c *command, st *state) {
 	f.shellText(text, syntax.LangPOSIX, c, st)
 }
 
-func join1(words []word) (string, bool) {
+func joinWords(words []word) (string, bool) {
 	var b strings.Builder
 	ok := true
 	for i, w := range words {

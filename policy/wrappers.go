@@ -9,7 +9,7 @@ type wrapper struct {
 	operands int // words of its own before the command
 
 	code    string // options whose value is shell code
-	words4  string // options whose value is split into words
+	splits  string // options whose value is split into words
 	chdir   string // options that change the directory
 	clears  string // options that take variables out of the environment
 	replace string // options that name a marker to be replaced
@@ -46,7 +46,7 @@ var wrappers = []wrapper{
 	{names: "taskset", options: options{short: "ac", long: "all-tasks cpu-list"}, operands: 1},
 	{names: "time gtime", options: options{short: "pvq", value: "f", long: "portability verbose quiet format="}},
 	{names: "env genv", options: options{short: "i0v", value: "uCSP", long: "ignore-environment null unset= chdir= split-string= debug block-signal? default-signal? ignore-signal?"},
-		alone: riskNone, assigns: true, words4: "-S --split-string", clears: "-i -u --ignore-environment --unset", chdir: "-C --chdir"},
+		alone: riskNone, assigns: true, splits: "-S --split-string", clears: "-i -u --ignore-environment --unset", chdir: "-C --chdir"},
 	{names: "command", options: options{short: "p"}, same: true},
 	{names: "builtin", same: true},
 	{names: "exec", options: options{short: "cl", value: "a"}, same: true},

@@ -36,9 +36,6 @@ func (f *frame) remover(c *command, st *state) {
 			maybe = maybe || !a.literal()
 		}
 	}
-	if c.appended && len(operands) == 0 {
-		operands = append(operands, word{text: "…", kind: dynamicWord, split: true})
-	}
 	main := item{Target: Target{Reason: FileChange, Detail: "removes files"}, risk: riskUnproven}
 	worsen := func(r risk, reason Reason, detail string) {
 		if r > main.risk {
@@ -48,9 +45,8 @@ func (f *frame) remover(c *command, st *state) {
 	for _, w := range operands {
 		list := f.j.candidates(w, st)
 		if w.kind == dynamicWord && !w.below {
-			switch {
-			case recursive || maybe:
-				worsen(riskDanger, Destructive, "recursive removal of what is known only when it runs")
+			if recursive || maybe || c.appended {
+				worsen(riskDanger, Destructive, "removal of what is known only when it runs")
 			}
 			continue
 		}
@@ -93,7 +89,7 @@ func (f *frame) remover(c *command, st *state) {
 			case f.j.disposable(lex) || f.j.temporary(lex):
 			case recursive:
 				worsen(riskDanger, Destructive, "recursive removal of "+lex)
-			case catchAll(path.Base(lex)):
+			case catchAll(path.Base(lex)), strings.HasSuffix(lex, "…"), w.kind == dynamicWord && c.found != "":
 				worsen(riskDanger, Destructive, "removes everything in "+path.Dir(lex))
 			}
 		}
@@ -155,11 +151,18 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 	if len(starts) == 0 {
 		starts = []word{literal(".")}
 	}
+	loose := false
+	for _, w := range starts {
+		loose = loose || w.kind == globWord && w.fixed == 0
+	}
 	main := item{Target: Target{Reason: ReadOnly}, risk: riskSafe}
 	worsen := func(r risk, reason Reason, detail string) {
 		if r > main.risk {
 			main.risk, main.Reason, main.Detail = r, reason, detail
 		}
+	}
+	if loose {
+		worsen(riskUnproven, DynamicWord, "a name that the pattern matches could be a part of the expression; write ./ before it")
 	}
 	filtered, removes, names := false, false, true
 	only, plain := "", true // the name that everything found has

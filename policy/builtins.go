@@ -390,6 +390,9 @@ func (f *frame) variable(w word, c *command, st *state) risk {
 		return riskUnproven
 	}
 	st.unknown(w.text)
+	if c.in.kind == stdinNames && c.argv[0].text == "read" {
+		st.bind(w.text, value{state: boundGlob, text: "…"})
+	}
 	r, reason, detail := envRisk(w.text, word{kind: dynamicWord})
 	if r > riskSafe {
 		f.add(c, item{Target: Target{Action: EnvSet, Resource: w.text, Reason: reason, Detail: detail}, risk: r})

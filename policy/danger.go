@@ -40,7 +40,9 @@ var dangers = []dangerRow{
 	// Work that cannot be brought back.
 	{names: "shred wipe srm", reason: Destructive, detail: "overwrites files"},
 	{names: "rsync", flags: "--delete --del --delete-before --delete-after --delete-during --delete-delay --delete-excluded --remove-source-files --delete-missing-args", reason: Destructive, detail: "removes files"},
-	{names: "truncate", flags: "none", reason: Destructive},
+	{names: "tar gtar bsdtar", flags: "--remove-files --recursive-unlink", reason: Destructive, detail: "removes files"},
+	{names: "zip", flags: "-m --move", reason: Destructive, detail: "removes files"},
+	{names: "killall5", reason: MassSignal, detail: "signals every process"},
 	{names: "logrotate", reason: Destructive, detail: "moves and removes logs"},
 	{names: "git", verb: "reset", flags: "--hard --merge --keep", reason: Destructive, detail: "throws away changes"},
 	{names: "git", verb: "clean", not: "-n --dry-run", reason: Destructive, detail: "removes files that are not tracked"},
@@ -111,6 +113,39 @@ var dangerPrefixes = sync.OnceValue(func() (list []struct {
 	}
 	return list
 })
+
+// setsProgram reports a git config call that makes git run a program later.
+func setsProgram(args []word) bool {
+	if !verbMatches("config", "git", args) || hasFlag(args, "--get --get-all --get-regexp --get-urlmatch --list -l --unset --unset-all") {
+		return false
+	}
+	operands := 0
+	runs := false
+	for _, a := range args {
+		if a.fixed > 0 && a.text[0] == '-' {
+			continue
+		}
+		operands++
+		key := strings.ToLower(a.text)
+		section, _, _ := strings.Cut(key, ".")
+		name := key[strings.LastIndexByte(key, '.')+1:]
+		runs = runs || section != key && (configKeyRuns(section, name) || section == "alias" || section == "pager" || section == "core" && listed("hookspath fsmonitor pager editor", name) ||
+			section == "credential" || section == "diff" && name == "external" || section == "sequence")
+	}
+	return runs && operands > 2
+}
+
+// remoteOperand reports a host:path or host::module operand: rsync(1), scp(1).
+func remoteOperand(args []word) bool {
+	for _, a := range args {
+		known := a.text[:a.fixed]
+		k := strings.IndexByte(known, ':')
+		if k > 0 && known[0] != '-' && !strings.Contains(known[:k], "/") {
+			return true
+		}
+	}
+	return false
+}
 
 // danger returns the first row that holds for a call.
 func danger(base string, args []word) *dangerRow {

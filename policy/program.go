@@ -26,6 +26,15 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 			return output{}
 		}
 	}
+	switch {
+	case base == "git" && setsProgram(c.args()):
+		f.add(c, item{Target: Target{Reason: Persistence, Detail: "makes git run a program later"}, risk: riskDanger})
+		return output{}
+	case base == "rsync" && remoteOperand(c.args()):
+		f.add(c, item{Target: Target{Reason: RemoteEffect, Detail: "copies files to or from another machine"}, risk: riskDanger})
+		f.written(base, c, st)
+		return output{}
+	}
 	if base == "kill" || base == "pkill" || base == "killall" {
 		f.kill(c)
 		return output{}

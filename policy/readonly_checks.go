@@ -330,7 +330,7 @@ func getentCheck(s *specCall) (Reason, string) {
 // tarList accepts only the listing of an archive. tar has many options that
 // run programs, a host before ":" is one (tar(1), --rsh-command).
 func tarList(s *specCall) (Reason, string) {
-	list, file, valueNext := false, false, false
+	list, valueNext := false, false
 	for i, w := range s.operands {
 		if !w.literal() && !(valueNext && w.fixed > 0 && w.text[0] != '-') {
 			return DynamicWord, ""
@@ -344,7 +344,7 @@ func tarList(s *specCall) (Reason, string) {
 			if r := s.f.readPath(s.c, w, s.st, false); t != "-" && r > riskSafe {
 				return OutsideRead, "reads outside the readable roots"
 			}
-			valueNext, file = false, true
+			valueNext = false
 		case t == "--list":
 			list = true
 		case strings.HasPrefix(t, "--file="):
@@ -354,7 +354,6 @@ func tarList(s *specCall) (Reason, string) {
 			if r := s.f.readPath(s.c, w.from(len("--file=")), s.st, false); r > riskSafe {
 				return OutsideRead, "reads outside the readable roots"
 			}
-			file = true
 		case t == "--verbose", t == "--gzip", t == "--bzip2", t == "--xz", t == "--zstd":
 		case strings.HasPrefix(t, "--"):
 			return UnknownOption, "an option that is not on the read-only list: " + t
@@ -375,7 +374,7 @@ func tarList(s *specCall) (Reason, string) {
 			}
 		}
 	}
-	if !list || valueNext || !file && s.c.in.kind == stdinInherited {
+	if !list || valueNext {
 		return UnknownOption, "not the listing of an archive"
 	}
 	return "", ""

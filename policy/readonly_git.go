@@ -181,7 +181,7 @@ func (f *frame) git(c *command, st *state) output {
 		return refuse(DynamicPath, "a repository that is known only when it runs")
 	}
 	for _, d := range dir.dirs[:min(len(dir.dirs), max(dir.likely, 1))] {
-		if !f.j.readable(d) {
+		if !f.j.readable(d) || f.j.scope.Resolver == nil && !inside(d, f.j.scope.Workspace) {
 			return refuse(OutsideRead, "a repository outside the readable roots")
 		}
 		if detail := f.j.repositoryRuns(d); detail != "" {

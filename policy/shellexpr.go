@@ -45,6 +45,10 @@ func (f *frame) parameter(p *syntax.ParamExp, st *state) (value, bool) {
 	}
 	f.inner(p.Exp.Word, st)
 	switch p.Exp.Op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
+		if v, ok := f.variableValue(name, st); ok && v.known() && v.text != "" && p.Index == nil && !p.Excl {
+			return v, true
+		}
 	case syntax.OtherParamOps:
 		if op := p.Exp.Word.Lit(); op != "Q" && op != "U" && op != "u" && op != "L" && op != "a" && op != "A" && op != "E" && op != "K" && op != "k" {
 			f.j.add(item{Target: Target{Action: Exec, Resource: f.node(p), Span: f.spanOf(p), Reason: DynamicExpansion, Detail: "expands its value as a prompt, which runs substitutions", Dynamic: true}, risk: riskDanger})
@@ -442,11 +446,11 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 			case r.Op == syntax.DplOut && w.literal() && !strings.HasPrefix(w.text, "-") && (fd == "" || fd == "1"):
 				f.writePath(c, w, st) // >& file
 				toFile = true
+			case !w.literal():
+				f.addPath(c, FileWrite, w, w.text, DynamicPath, "a descriptor or a file that is known only when it runs", riskUnproven)
 			default:
 				f.j.note(ShellDifference, "a descriptor that is neither a number nor -", span)
-				if w.literal() {
-					f.writePath(c, w, st)
-				}
+				f.writePath(c, w, st)
 			}
 		case syntax.RdrIn:
 			f.readPath(c, w, st, true)

@@ -370,7 +370,7 @@ func (d *decoder) lit(s string, first, last bool) {
 			d.w.split = true
 			d.buf = append(d.buf, c)
 		case '[':
-			if strings.IndexByte(s[i:], ']') > 0 {
+			if strings.IndexByte(s[i:], ']') > 0 || !last {
 				d.uncertain(globWord)
 				d.w.split = true
 			}
@@ -518,6 +518,10 @@ func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
 	if out.kind == outText {
 		d.known(value{state: boundText, text: strings.TrimRight(out.text, "\n")}, quoted)
 		d.any = d.any || quoted
+		return
+	}
+	if out.kind == outNames && len(d.buf) == 0 && !quoted {
+		d.glob(value{state: boundGlob, text: d.f.node(p) + "…"}, false)
 		return
 	}
 	if out.kind == outTemp && len(d.buf) == 0 {

@@ -86,6 +86,7 @@ var wrappers = []wrapper{
 	{names: "catchsegv valgrind", options: options{short: "qvhd", long: "tool= leak-check= show-leak-kinds= track-origins= error-exitcode= log-file= quiet verbose trace-children= suppressions= num-callers= xml= xml-file="}, risk: riskUnproven, reason: UnknownProgram},
 	{names: "proxychains proxychains4 torsocks torify tsocks", options: options{short: "q", value: "f"}, risk: riskUnproven, reason: NetworkAccess, detail: "sends traffic through a proxy"},
 	{names: "ssh-agent", options: options{short: "cDdks", value: "aEPt"}, risk: riskUnproven, reason: UnknownProgram},
+	{names: "npx bunx", options: options{short: "yqn", value: "pc", long: "yes no quiet package= call= no-install ignore-existing bun"}, code: "-c --call", risk: riskUnproven, reason: NetworkAccess, detail: "fetches and runs a package"},
 	{names: "winpty systemd-inhibit", risk: riskUnproven, reason: UnknownProgram},
 
 	// They change who runs it or what confines it.

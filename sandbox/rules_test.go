@@ -42,8 +42,10 @@ func TestEffectiveIsAccessOf(t *testing.T) {
 	for range 20_000 {
 		var rules []FileRule
 		for range rnd.IntN(8) {
-			rules = append(rules, FileRule{Path: names[rnd.IntN(len(names))],
-				Access: Access(rnd.IntN(3)), Sort: Sort(rnd.IntN(3))})
+			rules = append(rules, FileRule{
+				Path:   names[rnd.IntN(len(names))],
+				Access: Access(rnd.IntN(3)), Sort: Sort(rnd.IntN(3)),
+			})
 		}
 		got := map[string]Access{}
 		for _, r := range Effective(rules) {

@@ -52,8 +52,10 @@ func (*Backend) Start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec) (sa
 			return nil, err
 		}
 	}
-	return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerNamespaces,
-		Want: "user, mount, pid, ipc and net namespaces", Have: no.Error(), Hint: no.hint()}
+	return nil, &sandbox.UnsupportedError{
+		Layer: sandbox.LayerNamespaces,
+		Want:  "user, mount, pid, ipc and net namespaces", Have: no.Error(), Hint: no.hint(),
+	}
 }
 
 // Setup implements [sandbox.Backend].
@@ -77,15 +79,19 @@ func validate(cmd *exec.Cmd, spec sandbox.Spec) error {
 	case spec.Workspace == "" || spec.Workspace[0] != '/':
 		return &sandbox.SpecError{Field: "workspace", Value: spec.Workspace, Err: errors.New("not an absolute path")}
 	case spec.Workspace == "/":
-		return &sandbox.SpecError{Field: "workspace", Value: "/", Err: errors.New("the whole system cannot be a workspace"),
-			Hint: "name a directory"}
+		return &sandbox.SpecError{
+			Field: "workspace", Value: "/", Err: errors.New("the whole system cannot be a workspace"),
+			Hint: "name a directory",
+		}
 	case len(cmd.Args) == 0 || cmd.Path == "" || cmd.Dir == "":
 		return &sandbox.SpecError{Field: "command", Value: cmd.Path, Err: errors.New("path, arguments and directory are needed")}
 	}
 	for _, s := range append(append([]string{cmd.Path, cmd.Dir}, cmd.Args...), cmd.Env...) {
 		if strings.IndexByte(s, 0) >= 0 {
-			return &sandbox.SpecError{Field: "argument", Value: s, Err: errors.New("holds a NUL byte"),
-				Hint: "no program can be given one"}
+			return &sandbox.SpecError{
+				Field: "argument", Value: s, Err: errors.New("holds a NUL byte"),
+				Hint: "no program can be given one",
+			}
 		}
 	}
 	return nil
@@ -133,12 +139,16 @@ func prepare(cmd *exec.Cmd, spec sandbox.Spec, t tier) (*host, error) {
 		return nil, err
 	}
 	if h.abi == 0 && !t.mounts() {
-		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerLandlock, Want: "Landlock or namespaces",
-			Have: "neither", Hint: "a kernel from 5.13 on with landlock in lsm=, or permission to make user namespaces"}
+		return nil, &sandbox.UnsupportedError{
+			Layer: sandbox.LayerLandlock, Want: "Landlock or namespaces",
+			Have: "neither", Hint: "a kernel from 5.13 on with landlock in lsm=, or permission to make user namespaces",
+		}
 	}
 	if h.abi == 0 && !mayMiss(spec, sandbox.LayerLandlock) && contains(spec.Require, sandbox.LayerLandlock) {
-		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerLandlock, Want: "Landlock", Have: "a kernel without it",
-			Hint: "a kernel from 5.13 on with landlock in lsm="}
+		return nil, &sandbox.UnsupportedError{
+			Layer: sandbox.LayerLandlock, Want: "Landlock", Have: "a kernel without it",
+			Hint: "a kernel from 5.13 on with landlock in lsm=",
+		}
 	}
 	if h.filter, err = seccompFilter(!t.mounts(), spec.Network == sandbox.NetworkOff); err != nil {
 		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerSeccomp, Want: "a filter for " + runtime.GOARCH, Have: err.Error()}
@@ -252,8 +262,10 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	case errors.Is(err, errNoCgroup):
 		p.cgroup, noCgroup = nil, err.Error()
 		if !mayMiss(spec, sandbox.LayerCgroup) {
-			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: noCgroup,
-				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing"}
+			return nil, &sandbox.UnsupportedError{
+				Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: noCgroup,
+				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing",
+			}
 		}
 		if tier == userNamespace && !h.admin {
 			h.rlimits = append(h.rlimits, processRlimit(spec.Limits)...)
@@ -429,8 +441,10 @@ func namespacesRefused(errno syscall.Errno) bool {
 func (p *process) await(s *setup) error {
 	pkt, err := p.receive()
 	if err != nil {
-		return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "wait for the helper",
-			Err: errors.New("it died before the program ran"), Hint: "look for an out-of-memory kill in the kernel's log"}
+		return &sandbox.SetupError{
+			Layer: sandbox.LayerNamespaces, Step: "wait for the helper",
+			Err: errors.New("it died before the program ran"), Hint: "look for an out-of-memory kill in the kernel's log",
+		}
 	}
 	if pkt.Kind == helper.Running {
 		return nil
@@ -449,8 +463,10 @@ func (p *process) await(s *setup) error {
 	case st.layer == layerExec:
 		return &sandbox.ExecError{Path: strings.TrimPrefix(st.what, "execute "), Err: errno}
 	case st.want != 0:
-		return &sandbox.SetupError{Layer: st.layer, Step: st.what,
-			Err: fmt.Errorf("it must fail with %q, got %q: the layer does not hold", st.want.Error(), errno.Error())}
+		return &sandbox.SetupError{
+			Layer: st.layer, Step: st.what,
+			Err: fmt.Errorf("it must fail with %q, got %q: the layer does not hold", st.want.Error(), errno.Error()),
+		}
 	}
 	return &sandbox.SetupError{Layer: st.layer, Step: st.what, Err: errno}
 }

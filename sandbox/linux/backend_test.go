@@ -228,8 +228,10 @@ func init() {
 			{Path: "/", Access: sandbox.ReadOnly}, {Path: a[1], Access: sandbox.ReadWrite},
 		}, AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerCgroup}}
 		n, _ := strconv.Atoi(a[0])
-		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: a[1], Env: []string{"PATH=/bin:/usr/bin"}, Args: []string{"sh", "-c",
-			`(setsid sh -c 'while sleep 0.01; do echo >>beat; done' &); for i in $(seq 100); do sleep 0.1; done`}}, spec, tier(n), nil)
+		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: a[1], Env: []string{"PATH=/bin:/usr/bin"}, Args: []string{
+			"sh", "-c",
+			`(setsid sh -c 'while sleep 0.01; do echo >>beat; done' &); for i in $(seq 100); do sleep 0.1; done`,
+		}}, spec, tier(n), nil)
 		if err != nil {
 			return err
 		}
@@ -273,8 +275,10 @@ func TestTmpOfKilledRun(t *testing.T) {
 func TestKill(t *testing.T) {
 	f := newFixture(t)
 	for _, tier := range tiers(t) {
-		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: f.ws, Env: []string{"PATH=/bin:/usr/bin"},
-			Args: []string{"sh", "-c", "trap '' TERM; touch ready; sleep 30"}}, f.spec, tier, nil)
+		p, err := start(context.Background(), &exec.Cmd{
+			Path: "/bin/sh", Dir: f.ws, Env: []string{"PATH=/bin:/usr/bin"},
+			Args: []string{"sh", "-c", "trap '' TERM; touch ready; sleep 30"},
+		}, f.spec, tier, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,8 +310,10 @@ func TestKill(t *testing.T) {
 func TestHelperLost(t *testing.T) {
 	requireNamespaces(t)
 	f := newFixture(t)
-	p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sleep", Dir: f.ws, Env: []string{},
-		Args: []string{"sleep", "30"}}, f.spec, userNamespace, nil)
+	p, err := start(context.Background(), &exec.Cmd{
+		Path: "/bin/sleep", Dir: f.ws, Env: []string{},
+		Args: []string{"sleep", "30"},
+	}, f.spec, userNamespace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,8 +333,10 @@ func TestKeptDescriptors(t *testing.T) {
 	defer a.Close()
 	for _, tier := range tiers(t) {
 		r, w, _ := os.Pipe()
-		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: f.ws, Env: []string{}, Stdout: w,
-			Args: []string{"sh", "-c", "cat <&5; for i in 3 4 6 7 8 9; do eval \"true <&$i\" 2>/dev/null && echo open $i; done; :"}, ExtraFiles: []*os.File{nil, nil, a}}, f.spec, tier, nil)
+		p, err := start(context.Background(), &exec.Cmd{
+			Path: "/bin/sh", Dir: f.ws, Env: []string{}, Stdout: w,
+			Args: []string{"sh", "-c", "cat <&5; for i in 3 4 6 7 8 9; do eval \"true <&$i\" 2>/dev/null && echo open $i; done; :"}, ExtraFiles: []*os.File{nil, nil, a},
+		}, f.spec, tier, nil)
 		w.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -377,6 +385,42 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := os.Stat(f.ws + "/ran"); err == nil {
 		t.Error("the command ran")
+	}
+}
+
+// TestWorkspaceBelowTmp: another /tmp must not hide the workspace in it, with
+// either access, kept or not.
+func TestWorkspaceBelowTmp(t *testing.T) {
+	requireNamespaces(t)
+	ws, err := os.MkdirTemp("/tmp", "sandbox-exec-test-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(ws)
+	os.WriteFile(ws+"/f", []byte("file"), 0o644)
+	f := newFixture(t)
+	f.ws, f.spec.Workspace = ws, ws
+	for _, access := range []sandbox.Access{sandbox.ReadOnly, sandbox.ReadWrite} {
+		for _, tmp := range []string{"", f.home + "/other", f.home + "/other"} {
+			f.spec.Files = []sandbox.FileRule{{Path: "/", Access: sandbox.ReadOnly}, {Path: ws, Access: access}}
+			f.spec.Protect, f.spec.Tmp = nil, tmp
+			if got := f.in(t, userNamespace, "content", ws+"/f", "file"); got != "" {
+				t.Errorf("%v, /tmp %q: %s", access, tmp, got)
+			}
+			want := ""
+			if access == sandbox.ReadOnly {
+				want = "EROFS"
+			}
+			if got := f.in(t, userNamespace, "write", ws+"/g"); got != want {
+				t.Errorf("%v, /tmp %q: writing gives %q, want %q", access, tmp, got, want)
+			}
+			if got := f.in(t, userNamespace, "write", "/tmp/h"); got != "" {
+				t.Errorf("%v, /tmp %q: writing to /tmp gives %q", access, tmp, got)
+			}
+		}
+	}
+	if _, err := os.Stat("/tmp/h"); err == nil {
+		t.Error("the host's /tmp was written to")
 	}
 }
 
@@ -466,6 +510,18 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
+// ourGroups lists the cgroups that this process made.
+func ourGroups() []string {
+	var out []string
+	prefix := groupPrefix + strconv.Itoa(os.Getpid()) + "-"
+	parents, _ := parentGroups([]string{"memory", "pids"})
+	for _, p := range parents {
+		found, _ := filepath.Glob(filepath.Join(p.dir, prefix+"*"))
+		out = append(out, found...)
+	}
+	return out
+}
+
 // traces counts our children, mounts, open descriptors, temporary directories.
 func traces(t *testing.T) string {
 	t.Helper()
@@ -476,9 +532,11 @@ func traces(t *testing.T) string {
 	fds, _ := os.ReadDir("/proc/self/fd")
 	tmp, _ := filepath.Glob(os.TempDir() + "/sandbox-exec-*")
 	kids, _ := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
-	cg, _ := filepath.Glob("/sys/fs/cgroup/*/sandbox-exec*")
-	return strings.Join([]string{strconv.Itoa(strings.Count(string(mounts), "\n")), strconv.Itoa(len(fds)),
-		strings.Join(tmp, ","), string(kids), strings.Join(cg, ",")}, " ")
+	cg := ourGroups()
+	return strings.Join([]string{
+		strconv.Itoa(strings.Count(string(mounts), "\n")), strconv.Itoa(len(fds)),
+		strings.Join(tmp, ","), string(kids), strings.Join(cg, ","),
+	}, " ")
 }
 
 // TestWatch: without a cgroup the helper holds the caps.
@@ -487,20 +545,20 @@ func TestWatch(t *testing.T) {
 	makeCgroup = func(sandbox.Limits) (*cgroup, error) { return nil, errNoCgroup }
 	for _, tier := range tiers(t) {
 		f := newFixture(t)
-		f.spec.Limits = sandbox.Limits{Memory: 64 << 20, PIDs: 100}
+		f.spec.Limits = sandbox.Limits{Memory: 256 << 20, PIDs: 100}
 		run := func(probe ...string) sandbox.Exit {
 			_, exit := f.exec(t, tier, []string{probeEnv + "=" + strings.Join(probe, "\x01")}, filepath.Join(probeDir(), "probe"))
 			return exit
 		}
 		if exit := run("memory", strconv.Itoa(32<<20), "400"); exit.OOM || exit.Status != 0 {
-			t.Errorf("%v: 32 MiB under a cap of 64: %+v", tier, exit)
+			t.Errorf("%v: 32 MiB under a cap of 256: %+v", tier, exit)
 		}
-		if exit := run("memory", strconv.Itoa(128<<20), "3000"); !exit.OOM || exit.Status.Signal() != unix.SIGKILL {
-			t.Errorf("%v: 128 MiB under a cap of 64: %+v", tier, exit)
+		if exit := run("memory", strconv.Itoa(384<<20), "3000"); !exit.OOM || exit.Status.Signal() != unix.SIGKILL {
+			t.Errorf("%v: 384 MiB under a cap of 256: %+v", tier, exit)
 		}
 		if tier.mounts() {
-			if exit := run("fill", "/tmp/fill", strconv.Itoa(128<<20), "3000"); !exit.OOM {
-				t.Errorf("128 MiB in /tmp under a cap of 64: %+v", exit)
+			if exit := run("fill", "/tmp/fill", strconv.Itoa(384<<20), "3000"); !exit.OOM {
+				t.Errorf("384 MiB in /tmp under a cap of 256: %+v", exit)
 			}
 		}
 	}

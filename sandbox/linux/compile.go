@@ -81,8 +81,10 @@ func effective(spec sandbox.Spec, h *host) ([]sandbox.FileRule, error) {
 	for _, r := range spec.Files {
 		f := h.files[r.Path]
 		if f.kind == absent && r.Access == sandbox.ReadWrite {
-			return nil, &sandbox.SpecError{Field: "writable path", Value: r.Path, Err: syscall.ENOENT,
-				Hint: "make it first, or leave it out"}
+			return nil, &sandbox.SpecError{
+				Field: "writable path", Value: r.Path, Err: syscall.ENOENT,
+				Hint: "make it first, or leave it out",
+			}
 		}
 		// What is not there needs no rule: it can be made only where a rule for
 		// a directory lets it.
@@ -101,10 +103,17 @@ func effective(spec sandbox.Spec, h *host) ([]sandbox.FileRule, error) {
 			rules = append(rules, sandbox.FileRule{Path: f.path, Access: sandbox.ReadOnly})
 		}
 	}
+	if h.tier.mounts() {
+		// Another /tmp is put there, so that what the rules say of places below
+		// it does not repeat what they say of the root.
+		rules = append(rules, sandbox.FileRule{Path: h.files["/tmp"].path, Access: sandbox.ReadWrite})
+	}
 	rules = sandbox.Effective(rules)
 	if len(rules) == 0 || rules[0].Path != "/" || rules[0].Access != sandbox.ReadOnly {
-		return nil, &sandbox.SpecError{Field: "file rule", Value: "/", Err: errors.New("must be read-only"),
-			Hint: "grant the root read-only and hide what must not be seen"}
+		return nil, &sandbox.SpecError{
+			Field: "file rule", Value: "/", Err: errors.New("must be read-only"),
+			Hint: "grant the root read-only and hide what must not be seen",
+		}
 	}
 	if err := holds(rules, h); err != nil {
 		return nil, err
@@ -126,10 +135,12 @@ func holds(rules []sandbox.FileRule, h *host) error {
 			continue
 		}
 		if sandbox.AccessOf(rules[:i], r.Path) == sandbox.ReadWrite {
-			return &sandbox.UnsupportedError{Layer: sandbox.LayerNamespaces,
-				Want: "a mount namespace, to hide " + r.Path + " inside a writable directory",
-				Have: "Landlock alone",
-				Hint: "use a workspace that does not hold it, or a machine that permits user namespaces"}
+			return &sandbox.UnsupportedError{
+				Layer: sandbox.LayerNamespaces,
+				Want:  "a mount namespace, to hide " + r.Path + " inside a writable directory",
+				Have:  "Landlock alone",
+				Hint:  "use a workspace that does not hold it, or a machine that permits user namespaces",
+			}
 		}
 	}
 	return nil
@@ -168,7 +179,7 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	// read-only, and put back in their places after.
 	trees := map[string]arg{}
 	for _, r := range rules[1:] {
-		if r.Access != sandbox.None && h.exists(r.Path) {
+		if r.Access != sandbox.None && h.exists(r.Path) && r.Path != h.files["/tmp"].path {
 			trees[r.Path] = b.tree(r.Path)
 		}
 	}
@@ -196,7 +207,7 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	pinned := map[string]bool{}
 	for _, r := range rules[1:] {
 		switch {
-		case !h.exists(r.Path):
+		case !h.exists(r.Path) || r.Path == tmpDir:
 		case r.Access == sandbox.None:
 			if _, shown := v.at(r.Path); shown && b.hide(h, r, rules) {
 				v[r.Path] = false
@@ -223,7 +234,7 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	b.sys("chdir "+t.dir, "", unix.SYS_CHDIR, b.str(t.dir))
 
 	grants := append([]grant{{path: "/", rights: rightsRead}}, writable(h, rules)...)
-	return append(append(grants, grant{path: tmpDir, rights: rightsWrite}), everyday(spec, h)...)
+	return append(grants, everyday(spec, h)...)
 }
 
 // writable is what the rules open for writing.
@@ -416,8 +427,11 @@ func (b *builder) dev(h *host, devices []arg) {
 		b.place(devices[i], p, "device")
 	}
 	for _, l := range [][2]string{
-		{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
-		{"/proc/self/fd/2", "/dev/stderr"}, {"pts/ptmx", "/dev/ptmx"},
+		{"/proc/self/fd", "/dev/fd"},
+		{"/proc/self/fd/0", "/dev/stdin"},
+		{"/proc/self/fd/1", "/dev/stdout"},
+		{"/proc/self/fd/2", "/dev/stderr"},
+		{"pts/ptmx", "/dev/ptmx"},
 	} {
 		b.sys("link "+l[1], "", unix.SYS_SYMLINKAT, b.str(l[0]), fdcwd, b.str(l[1]))
 	}

@@ -29,7 +29,8 @@ func fakeHost() *host {
 		filter:    make([]byte, 8*3),
 		canaryDir: "/tmp",
 		mounts: []mount{
-			{dev: "8:1", root: "/", point: "/"}, {dev: "0:5", root: "/", point: "/sys", flags: unix.MS_NOSUID | unix.MS_NODEV},
+			{dev: "8:1", root: "/", point: "/"},
+			{dev: "0:5", root: "/", point: "/sys", flags: unix.MS_NOSUID | unix.MS_NODEV},
 			{dev: "0:6", root: "/", point: "/proc"},
 		},
 	}
@@ -54,7 +55,8 @@ func fakeSpec() sandbox.Spec {
 			{Path: "/", Access: sandbox.ReadOnly},
 			{Path: "/home/u/ws", Access: sandbox.ReadWrite},
 			{Path: "/home/u/cache", Access: sandbox.ReadWrite},
-			{Path: "/home/u/.ssh", Sort: sandbox.Secret}, {Path: "/home/u/.netrc", Sort: sandbox.Secret},
+			{Path: "/home/u/.ssh", Sort: sandbox.Secret},
+			{Path: "/home/u/.netrc", Sort: sandbox.Secret},
 			{Path: "/home/u/.aws", Sort: sandbox.Secret},
 		},
 		Protect: []sandbox.Name{
@@ -237,7 +239,10 @@ func TestEnumerate(t *testing.T) {
 	os.Symlink("a", root+"/link")
 	list := func(dir string) ([]os.DirEntry, error) { return os.ReadDir(root + dir) }
 	rules := sandbox.Effective([]sandbox.FileRule{
-		{Path: "/", Access: sandbox.ReadOnly}, {Path: "/a/y"}, {Path: "/c/d"}, {Path: "/c/d/f", Access: sandbox.ReadOnly},
+		{Path: "/", Access: sandbox.ReadOnly},
+		{Path: "/a/y"},
+		{Path: "/c/d"},
+		{Path: "/c/d/f", Access: sandbox.ReadOnly},
 		{Path: "/a/z", Access: sandbox.ReadWrite},
 	})
 	granted := func(p string, right uint64) bool {

@@ -42,7 +42,6 @@ type host struct {
 	canaryDir    string           // Landlock alone: anyone may write here, the program may not
 	cgroupTasks  int              // how many tasks files of v1 the helper is given
 	cgroupInto   bool             // and whether the directory of a v2 group
-	keep         int              // how many descriptors the program keeps
 	ignored      []syscall.Signal // of the helper's list, those that stay ignored
 	sigmask      uint64           // that the program starts with
 }
@@ -97,8 +96,10 @@ func survey(spec sandbox.Spec, t tier) (*host, error) {
 
 	var err error
 	if h.mounts, err = readMounts(); err != nil {
-		return nil, &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "read /proc/self/mountinfo", Err: err,
-			Hint: "mount /proc"}
+		return nil, &sandbox.SetupError{
+			Layer: sandbox.LayerNamespaces, Step: "read /proc/self/mountinfo", Err: err,
+			Hint: "mount /proc",
+		}
 	}
 	for _, r := range spec.Files {
 		if f := h.look(r.Path); r.Access == sandbox.None && f.kind != absent {

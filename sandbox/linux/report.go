@@ -39,24 +39,30 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 		}
 		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Enforced, Detail: kinds})
 	} else {
-		l := sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Missing,
+		l := sandbox.Layer{
+			Name: sandbox.LayerNamespaces, State: sandbox.Missing,
 			Lost: "protected names in the workspace can be changed (told after the run); names and attributes of hidden files show; " +
-				"other processes show in /proc; no localhost when the network is off; a tree that forks fast can outlive the command for a moment"}
+				"other processes show in /proc; no localhost when the network is off; a tree that forks fast can outlive the command for a moment",
+		}
 		if why != nil {
 			l.Why, l.Fix = why.Error(), why.hint()
 		}
 		r.Layers = append(r.Layers, l)
 	}
 	r.Layers = append(r.Layers, landlockLayer(h, spec))
-	r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerSeccomp, State: sandbox.Enforced,
-		Detail: fmt.Sprintf("%d instructions", len(h.filter)/8)})
+	r.Layers = append(r.Layers, sandbox.Layer{
+		Name: sandbox.LayerSeccomp, State: sandbox.Enforced,
+		Detail: fmt.Sprintf("%d instructions", len(h.filter)/8),
+	})
 	if cg != nil {
 		r.Layers = append(r.Layers, cg.layer())
 	} else {
-		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerCgroup, State: sandbox.Weaker, Why: noCgroup,
+		r.Layers = append(r.Layers, sandbox.Layer{
+			Name: sandbox.LayerCgroup, State: sandbox.Weaker, Why: noCgroup,
 			Detail: "memory and processes watched ten times a second",
 			Lost:   "what a tree uses up between two looks is used up; no peak and no processor cap",
-			Fix:    "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes)"})
+			Fix:    "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes)",
+		})
 	}
 	priv := sandbox.Layer{Name: sandbox.LayerPrivileges, State: sandbox.Enforced, Detail: "no capabilities, no new privileges"}
 	if h.admin {
@@ -75,9 +81,11 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 func landlockLayer(h *host, spec sandbox.Spec) sandbox.Layer {
 	l := sandbox.Layer{Name: sandbox.LayerLandlock, State: sandbox.Enforced, Detail: fmt.Sprintf("ABI %d", h.abi)}
 	if h.abi == 0 {
-		return sandbox.Layer{Name: sandbox.LayerLandlock, State: sandbox.Missing, Why: "not in this kernel, or not in lsm=",
+		return sandbox.Layer{
+			Name: sandbox.LayerLandlock, State: sandbox.Missing, Why: "not in this kernel, or not in lsm=",
 			Lost: "the second line behind the mounts: FIFOs and devices outside can be written to",
-			Fix:  "a kernel from 5.13 on with landlock in lsm="}
+			Fix:  "a kernel from 5.13 on with landlock in lsm=",
+		}
 	}
 	if h.tier.mounts() {
 		return l

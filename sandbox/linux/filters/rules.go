@@ -182,35 +182,43 @@ var Rules = []Rule{
 	// (NETLINK_AUDIT, NETLINK_KOBJECT_UEVENT). The errno is that of a kernel
 	// without them, which programs know how to go on from. getifaddrs(3) needs
 	// NETLINK_ROUTE. Types above 3 are those of DCCP and SCTP, and SOCK_PACKET.
-	{Name: "socket", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
+	{
+		Name: "socket", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
 		In: []Variant{Namespaces}, Unless: [][]Arg{
 			{is(0, unix.AF_UNIX)},
 			{is(0, unix.AF_INET), {1, 0xc, 0}},
 			{is(0, unix.AF_INET6), {1, 0xc, 0}},
 			{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)},
-		}},
+		},
+	},
 	// Landlock before its ABI 9 does not keep a process from sockets that have
 	// a path: the session bus and the container engine's start programs
 	// outside for whoever connects.
-	{Name: "socket", Group: "socket", Why: "AF_UNIX reaches services that run programs outside; other families are not needed",
+	{
+		Name: "socket", Group: "socket", Why: "AF_UNIX reaches services that run programs outside; other families are not needed",
 		In: []Variant{Landlock}, Unless: [][]Arg{
 			{is(0, unix.AF_INET), {1, 0xc, 0}},
 			{is(0, unix.AF_INET6), {1, 0xc, 0}},
 			{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)},
-		}},
+		},
+	},
 	{Name: "socket", Group: "socket", Why: "no network namespace cuts the network off", In: []Variant{LandlockOffline}},
 	{Name: "socket", Group: "socket", Why: "SCTP", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_SCTP)}},
 	{Name: "socket", Group: "socket", Why: "SMC", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_SMC)}},
 	{Name: "socket", Group: "socket", Why: "L2TP", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_L2TP)}},
 	{Name: "socket", Group: "socket", Why: "UDP-Lite", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_UDPLITE)}},
-	{Name: "socketpair", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
-		In: []Variant{Namespaces}, Unless: [][]Arg{{is(0, unix.AF_UNIX)}}},
+	{
+		Name: "socketpair", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
+		In: []Variant{Namespaces}, Unless: [][]Arg{{is(0, unix.AF_UNIX)}},
+	},
 	// One end of a datagram pair can still send to, and connect to, any path.
-	{Name: "socketpair", Group: "socket", Why: "a datagram pair reaches services as AF_UNIX sockets do",
+	{
+		Name: "socketpair", Group: "socket", Why: "a datagram pair reaches services as AF_UNIX sockets do",
 		In: inLandlock, Unless: [][]Arg{
 			{is(0, unix.AF_UNIX), kind(1, unix.SOCK_STREAM)},
 			{is(0, unix.AF_UNIX), kind(1, unix.SOCK_SEQPACKET)},
-		}},
+		},
+	},
 
 	// Without a pid namespace the user's other processes are in reach.
 	// Landlock refuses to trace them; this holds if it should not.

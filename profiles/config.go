@@ -22,8 +22,10 @@ import (
 type Config struct {
 	File string // "" where there is none
 
-	Profile string       // used when none is named; "" = "workspace"
-	Mode    *policy.Mode // used with that profile; nil = the profile's own
+	// Profile is used when none is named; "" = "workspace". In the file, a
+	// relative name of a file is one beside it.
+	Profile string
+	Mode    *policy.Mode // used with that profile; nil = its own
 	Rules   []policy.Rule
 
 	Read, Write, Hide []string // as in Profile
@@ -85,6 +87,9 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 		Hide:          in.Files.Hide,
 		Reviewer:      in.Auto.Reviewer,
 		ReviewTimeout: check.duration(in.Auto.Timeout, "auto", "timeout"),
+	}
+	if isFile(c.Profile) && !filepath.IsAbs(c.Profile) {
+		c.Profile = filepath.Join(filepath.Dir(name), c.Profile) // not in a directory that a command can write
 	}
 	check.each(c.Read, rooted, "files", "read")
 	check.each(c.Write, rooted, "files", "write")

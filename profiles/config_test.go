@@ -57,6 +57,16 @@ not-match = ["git pull"]
 	}
 }
 
+func TestConfigNamesAProfileBesideIt(t *testing.T) {
+	for text, want := range map[string]string{
+		"profile = 'ci'": "ci", "profile = 'mine.toml'": "/c/mine.toml", "profile = './x/mine'": "/c/x/mine", "profile = '/y.toml'": "/y.toml",
+	} {
+		if c, err := ParseConfig("/c/config.toml", []byte(text)); err != nil || c.Profile != want {
+			t.Errorf("%s: %+v, %v; want %s", text, c, err, want)
+		}
+	}
+}
+
 func TestConfigurationRefuses(t *testing.T) {
 	config := func(text string) error { _, err := ParseConfig("f.toml", []byte(text)); return err }
 	project := func(text string) error { _, err := ParseProject("f.toml", []byte(text)); return err }

@@ -25,7 +25,7 @@ func Names() []string {
 // Load returns a built-in profile by its name, or reads a file: a name that
 // holds a slash or ends in ".toml" is a file's. The error is an *Error.
 func Load(nameOrFile string) (*Profile, error) {
-	if strings.Contains(nameOrFile, "/") || strings.HasSuffix(nameOrFile, ".toml") {
+	if isFile(nameOrFile) {
 		data, err := readFile(nameOrFile, 0)
 		if err != nil {
 			return nil, &Error{File: nameOrFile, Err: err, Hint: "name a file that holds a profile"}
@@ -43,6 +43,8 @@ func Load(nameOrFile string) (*Profile, error) {
 		Hint: "built in: " + strings.Join(Names(), ", ") + `; a file's name holds a slash or ends in ".toml"`,
 	}
 }
+
+func isFile(name string) bool { return strings.Contains(name, "/") || strings.HasSuffix(name, ".toml") }
 
 // readFile reads a regular file of at most maxSize. It never waits: opening a
 // FIFO without O_NONBLOCK would.

@@ -45,7 +45,7 @@ func (f *frame) remover(c *command, st *state) {
 	for _, w := range operands {
 		list := f.j.candidates(w, st)
 		if w.kind == dynamicWord && !w.below {
-			if recursive || maybe || c.appended {
+			if recursive || maybe || c.appended || c.each {
 				worsen(riskDanger, Destructive, "removal of what is known only when it runs")
 			}
 			continue
@@ -79,7 +79,7 @@ func (f *frame) remover(c *command, st *state) {
 			if real != lex && !f.j.writable(real) {
 				worsen(riskDanger, Destructive, "removes "+real+", to which "+lex+" leads")
 			}
-			if i > 0 && !recursive {
+			if i >= max(st.likely, 1) && !recursive && !path.IsAbs(w.text) {
 				continue
 			}
 			r := f.writeTo(c, w, lex, real)
@@ -89,7 +89,7 @@ func (f *frame) remover(c *command, st *state) {
 			case f.j.disposable(lex) || f.j.temporary(lex):
 			case recursive:
 				worsen(riskDanger, Destructive, "recursive removal of "+lex)
-			case catchAll(path.Base(lex)), strings.HasSuffix(lex, "…"), w.kind == dynamicWord && c.found != "":
+			case catchAll(path.Base(lex)), strings.HasSuffix(lex, "…"), w.kind == dynamicWord && c.each:
 				worsen(riskDanger, Destructive, "removes everything in "+path.Dir(lex))
 			}
 		}
@@ -153,7 +153,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 	}
 	loose := false
 	for _, w := range starts {
-		loose = loose || w.kind == globWord && w.fixed == 0
+		loose = loose || w.kind == globWord && w.fixed == 0 && !dotted(w)
 	}
 	main := item{Target: Target{Reason: ReadOnly}, risk: riskSafe}
 	worsen := func(r risk, reason Reason, detail string) {
@@ -203,7 +203,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 				filtered = true
 			}
 			for k := 1; k <= n && i+k < len(args); k++ {
-				if w := args[i+k]; w.split {
+				if w := args[i+k]; w.split && !dotted(w) {
 					worsen(riskUnproven, DynamicWord, "a word of the expression may become several; quote it")
 				} else if a.text == "-newer" || a.text == "-samefile" || a.text == "-anewer" || a.text == "-cnewer" {
 					worsen(f.readPath(c, w, st, false), OutsideRead, "")
@@ -286,7 +286,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 		if tops != "" && !filtered && run[0].literal() && (breakers[base] || base == "shred" || base == "unlink") {
 			f.add(c, item{Target: Target{Reason: tops, Detail: "removes everything below " + topPath}, risk: riskBreaker})
 		}
-		inner := &command{span: c.span, found: found, in: stdin{}, noFunc: true}
+		inner := &command{span: c.span, found: found, each: true, noFunc: true}
 		inner.wrappers = append(c.wrappers[:len(c.wrappers):len(c.wrappers)], "find")
 		inner.layers = append(c.layers[:len(c.layers):len(c.layers)], texts(c.argv))
 		for _, w := range run {
@@ -306,6 +306,12 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 		return output{kind: outNames, text: tail}
 	}
 	return output{}
+}
+
+// dotted reports a pattern with a dot in it: no word of the expression of find
+// has one, so that no name that matches can be taken for one.
+func dotted(w word) bool {
+	return w.kind == globWord && strings.Contains(w.text, ".") && !strings.ContainsAny(w.text, "[")
 }
 
 // expression reports whether a word begins the expression of find.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -63,8 +64,10 @@ func (p *Policy) Decide(script string, s Scope) Decision {
 	j := newJudge(p, s)
 	f := frame{j: j, text: script, lang: langOf(j.scope.Shell)}
 	st := state{dirs: []string{j.scope.Cwd}, likely: 1}
-	f.script(&st, stdin{})
-	f.runTraps(&st)
+	f.guard(&st, func() {
+		f.script(&st, stdin{})
+		f.runTraps(&st)
+	})
 	return j.decision(j.parse)
 }
 
@@ -94,8 +97,22 @@ func (p *Policy) DecideArgs(argv []string, s Scope) Decision {
 	for i, a := range argv {
 		words[i] = literal(a)
 	}
-	f.run(&command{argv: words}, &st)
+	f.guard(&st, func() { f.run(&command{argv: words}, &st) })
 	return j.decision("argv")
+}
+
+// guard makes a failure of the parser or the analysis a question instead of
+// the end of the embedding program.
+func (f *frame) guard(st *state, analyse func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			f.j.repeat, f.j.denyOnly, f.j.dry = 0, 0, 0
+			f.j.note(InternalError, fmt.Sprint(r), [2]int{0, len(f.text)})
+			*st = state{dirs: []string{f.j.scope.Cwd}, likely: 1}
+			f.rawScan(f.text, st)
+		}
+	}()
+	analyse()
 }
 
 func newJudge(p *Policy, s Scope) *judge {

@@ -35,6 +35,9 @@ func FuzzDecide(f *testing.F) {
 				t.Fatalf("%q: allowed although parse is %s, opaque %v", text, d.Parse, d.Opaque)
 			}
 			for _, target := range d.Targets {
+				if target.Reason == InternalError {
+					t.Fatalf("%q: %s", text, target.Detail)
+				}
 				if target.Verdict > d.Verdict {
 					t.Fatalf("%q: %v is weaker than its target %v", text, d.Verdict, target)
 				}

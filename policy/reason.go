@@ -53,6 +53,7 @@ const (
 	TooDeep          Reason = "too-deep"          // more brackets or nesting than is analysed
 	TooManySteps     Reason = "too-many-steps"    // more commands than are analysed
 	Padding          Reason = "padding"           // blanks that push text out of sight
+	InternalError    Reason = "internal-error"    // the analysis failed
 	SyntaxError      Reason = "syntax-error"      // the text does not parse
 	ShellDifference  Reason = "shell-difference"  // the parser and the shell may read this differently
 	DynamicName      Reason = "dynamic-name"      // the name of the program is known only when it runs

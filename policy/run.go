@@ -16,6 +16,7 @@ type command struct {
 	layers   [][]string // the words of each wrapper around it, for rules
 	appended bool       // unknown words follow
 	found    string     // find -exec: where the names come from
+	each     bool       // it runs for every name of a list
 	env      bool       // it runs with an environment that is not cosmetic
 	noFunc   bool       // functions are not looked up
 	unsure   Reason     // the name is not certain
@@ -387,7 +388,7 @@ func (f *frame) shellText(text string, lang syntax.LangVariant, c *command, st *
 
 // unwrap peels a wrapper and judges the command inside.
 func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
-	inner := &command{in: c.in, span: c.span, appended: c.appended, found: c.found, env: c.env, unsure: c.unsure, noFunc: true}
+	inner := &command{in: c.in, span: c.span, appended: c.appended, found: c.found, each: c.each, env: c.env, unsure: c.unsure, noFunc: true}
 	inner.wrappers = append(c.wrappers[:len(c.wrappers):len(c.wrappers)], path.Base(c.argv[0].text))
 	inner.layers = append(c.layers[:len(c.layers):len(c.layers)], texts(c.argv))
 	if w.risk > riskSafe {
@@ -506,7 +507,7 @@ loop:
 	switch {
 	case w.appends && replace != "":
 		rest = f.replaceWord(rest, replace, c)
-		inner.appended = false
+		inner.appended, inner.each = false, true
 		inner.in = stdin{}
 	case w.appends:
 		inner.appended = true

@@ -55,8 +55,7 @@ func place(c *Command) (profiles.Place, []Notice, error) {
 	}
 
 	id := workspaceID(where.Workspace)
-	where.ConfigDir = xdgDir("XDG_CONFIG_HOME", where.Home, ".config")
-	where.StateDir = xdgDir("XDG_STATE_HOME", where.Home, ".local/state")
+	where.ConfigDir, where.StateDir = ownDirs(where.Home)
 	where.TmpDir = filepath.Join(where.StateDir, "tmp", id, "tmp")
 	where.CacheDir = filepath.Join(xdgDir("XDG_CACHE_HOME", where.Home, ".cache"), id)
 	return where, notices, nil
@@ -132,6 +131,19 @@ func xdgDir(name, home, fallback string) string {
 		base = filepath.Join(home, fallback)
 	}
 	return filepath.Join(base, "sandbox-exec")
+}
+
+// ownDirs are the directories of our configuration and state, where they really
+// are: people keep ~/.config in a repository and link to it, and what is hidden
+// and guarded must be what is read.
+func ownDirs(home string) (config, state string) {
+	config, state = xdgDir("XDG_CONFIG_HOME", home, ".config"), xdgDir("XDG_STATE_HOME", home, ".local/state")
+	for _, dir := range []*string{&config, &state} {
+		if real, err := (resolver{}).Resolve(*dir); err == nil {
+			*dir = real
+		}
+	}
+	return config, state
 }
 
 // homes returns the home directory of whoever runs us and others whose secrets

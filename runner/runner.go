@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,14 @@ type Command struct {
 	Profile *profiles.Profile
 	// Approver answers what the policy asks; nil refuses it.
 	Approver Approver
+	// Reviewer settles, in mode auto, what only the mode's default asks; nil,
+	// or one that does not answer, leaves it to Approver.
+	Reviewer Approver
+	// Session remembers the answers ForSession; nil remembers none.
+	Session *Session
+	// Settings are where the answers ForProject are stored; nil stores none.
+	// They hold for a call whose Profile comes from them.
+	Settings *Settings
 
 	// Wrapper makes the call transparent, as env(1) is: no time-out or output
 	// limit but those given here, and no environment for programs that nobody
@@ -252,6 +261,7 @@ func prepare(c Command) (*call, error) {
 }
 
 func (k *call) judge() {
+	k.profile.Rules = slices.Concat(k.profile.Rules, k.Session.allowed())
 	k.scope = k.profile.Scope(k.place)
 	k.scope.Shell = dialect()
 	if k.scope.Resolver == nil {
@@ -260,11 +270,16 @@ func (k *call) judge() {
 	k.decision = k.decide()
 }
 
-func (k *call) decide() policy.Decision {
+func (k *call) decide() policy.Decision { return k.decideWith(nil) }
+
+// decideWith judges with further rules.
+func (k *call) decideWith(more []policy.Rule) policy.Decision {
+	judge := k.profile.Policy()
+	judge.Rules = slices.Concat(judge.Rules, more)
 	if k.Script != "" {
-		return k.profile.Policy().Decide(k.Script, k.scope)
+		return judge.Decide(k.Script, k.scope)
 	}
-	return k.profile.Policy().DecideArgs(k.Args, k.scope)
+	return judge.DecideArgs(k.Args, k.scope)
 }
 
 // complete fills in what c leaves out and refuses what makes no sense.
@@ -361,29 +376,24 @@ func (k *call) runnable() error {
 
 // settle turns the decision into leave to run, or an error.
 func (k *call) settle(ctx context.Context) error {
-	err := k.decision.Err()
-	if err == nil {
+	why := k.decision.Err()
+	if why == nil {
 		return nil
 	}
 	refuse := func(reason string) error {
-		return &RefusedError{Decision: k.decision, Reason: reason, Err: err}
+		return &RefusedError{Decision: k.decision, Reason: reason, Err: why}
 	}
 	var ask *policy.NeedsApprovalError
-	switch {
-	case !errors.As(err, &ask):
+	if !errors.As(why, &ask) {
 		return refuse("")
-	case k.profile.Ask == "allow":
-		return nil
-	case k.profile.Ask != "prompt":
-		return refuse("nobody is asked")
-	case k.Approver == nil:
-		return refuse("there is nobody to ask")
 	}
-	answer, askErr := k.Approver.Approve(ctx, Request{
+	rules := k.suggest()
+	answer, shown, err := put(ctx, &k.Command, &k.profile, Request{
 		Script: k.Script, Args: k.Args, Dir: k.place.Cwd, Workspace: k.place.Workspace, Decision: k.decision,
+		Profile: k.profile.Name, Sandbox: holds(&k.profile, ask.Targets), Remember: k.memory(rules), Rules: rules,
 	})
-	if askErr != nil {
-		return fmt.Errorf("asking for approval: %w", askErr)
+	if err != nil {
+		return err
 	}
 	if !answer.Allow {
 		return refuse(answer.Reason)
@@ -392,8 +402,45 @@ func (k *call) settle(ctx context.Context) error {
 	if again := k.decide(); !reflect.DeepEqual(again.Targets, k.decision.Targets) {
 		return refuse("what the command would do has changed since the question")
 	}
+	if !shown {
+		return nil
+	}
+	if slices.Contains(k.memory(rules), answer.Remember) {
+		k.remember(answer.Remember, rules)
+	}
 	k.open(ask.Targets)
 	return nil
+}
+
+// memory are the answers that are remembered.
+func (k *call) memory(rules []policy.Rule) []Choice {
+	var list []Choice
+	if len(rules) > 0 && k.Session != nil {
+		list = append(list, ForSession)
+	}
+	if len(rules) > 0 && k.Settings != nil {
+		list = append(list, ForProject)
+	}
+	return list
+}
+
+func (k *call) remember(how Choice, rules []policy.Rule) {
+	if how == ForSession {
+		k.Session.remember(rules)
+		return
+	}
+	for _, r := range rules {
+		tokens, err := TokensOf(r.Pattern)
+		if err == nil {
+			err = k.Settings.AddGrant("", policy.Allow, tokens, "")
+		}
+		if err != nil {
+			k.notices = append(k.notices, Notice{
+				Kind: NoticeState, Path: k.Settings.GrantsFile(),
+				Text: fmt.Sprintf("the answer is not remembered: %v", err),
+			})
+		}
+	}
 }
 
 // restrict confines a call that was allowed because it only reads to just
@@ -404,6 +451,8 @@ func (k *call) restrict() {
 	p.Network = sandbox.NetworkOff
 	p.Read = append(p.Read[:len(p.Read):len(p.Read)], p.Write...)
 	p.Write = nil
+	p.ProjectRead = append(p.ProjectRead[:len(p.ProjectRead):len(p.ProjectRead)], p.ProjectWrite...)
+	p.ProjectWrite = nil
 }
 
 // open lets the command at the paths that were shown in the question and
@@ -442,6 +491,9 @@ func (k *call) compile() error {
 	}
 	var err error
 	if k.spec, err = k.profile.Spec(k.place); err != nil {
+		return err
+	}
+	if err := guardConfig(&k.place, k.spec.Files); err != nil {
 		return err
 	}
 	from := k.Env

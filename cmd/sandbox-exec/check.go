@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/urfave/cli/v2"
 )
@@ -24,22 +25,26 @@ func (e *env) check(c *cli.Context) error {
 		if cmd.Script != "" || cmd.Args != nil {
 			return misuse("--jsonl reads its commands from stdin", "leave out -c and --")
 		}
-		return answerLines(e.stdin, e.stdout, cmd)
+		return answerLines(e.stdin, e.stdout, cmd, e.profileAt(f, cmd.Profile))
 	}
 	if cmd.Script == "" && len(cmd.Args) == 0 {
 		return misuse("nothing to check", "sandbox-exec check [FLAGS] -- PROGRAM [ARG...], -c TEXT, or --jsonl")
 	}
+	lines(e.stderr, told(e.notices)...)
 	d, err := runner.Decide(cmd)
 	if err != nil {
 		return err
 	}
-	if f.Bool("json") {
+	switch {
+	case f.Bool("explain"):
+		fmt.Fprint(e.stdout, d.Explain(cmd.Script))
+	case f.Bool("json"):
 		enc := json.NewEncoder(e.stdout)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(d); err != nil {
 			return err
 		}
-	} else {
+	default:
 		printDecision(e.stdout, d)
 	}
 	switch d.Verdict {
@@ -84,9 +89,31 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
+// profileAt returns what finds the profile for a line: for one that names its
+// place, by the settings there, as the project's file and the stored rules are
+// those of a workspace.
+func (e *env) profileAt(f *flagSet, here *profiles.Profile) func(runner.Where) (*profiles.Profile, error) {
+	known := map[runner.Where]*profiles.Profile{{}: here}
+	return func(at runner.Where) (*profiles.Profile, error) {
+		key := runner.Where{Dir: at.Dir, Workspace: at.Workspace}
+		if p := known[key]; p != nil {
+			return p, nil
+		}
+		settings, err := runner.LoadSettingsAt(at)
+		if err != nil {
+			return nil, err
+		}
+		p, _, err := e.profile(f, settings)
+		if err == nil && len(known) < 1000 {
+			known[key] = p
+		}
+		return p, err
+	}
+}
+
 // answerLines answers one request a line, in order, each before the next is
 // read. A line that is no request is answered with an error.
-func answerLines(in io.Reader, out io.Writer, cmd runner.Command) error {
+func answerLines(in io.Reader, out io.Writer, cmd runner.Command, profileAt func(runner.Where) (*profiles.Profile, error)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -100,7 +127,7 @@ func answerLines(in io.Reader, out io.Writer, cmd runner.Command) error {
 		}
 		a := answer{Error: fmt.Sprintf("longer than %d bytes", maxRequest)}
 		if !long {
-			a = decideLine(line, cmd)
+			a = decideLine(line, cmd, profileAt)
 		}
 		if err := enc.Encode(a); err != nil {
 			return err
@@ -128,7 +155,7 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 
 // decideLine answers a request. What it does not say of the place is taken
 // from the command line.
-func decideLine(line []byte, cmd runner.Command) answer {
+func decideLine(line []byte, cmd runner.Command, profileAt func(runner.Where) (*profiles.Profile, error)) answer {
 	var req request
 	if err := json.Unmarshal(line, &req); err != nil {
 		return answer{Error: err.Error()}
@@ -142,12 +169,18 @@ func decideLine(line []byte, cmd runner.Command) answer {
 		cmd.Script = *req.Cmd
 	}
 	cmd.Args = req.Argv
+	at := runner.Where{Dir: req.Cwd, Workspace: req.Workspace, Home: req.Home}
+	var err error
+	if cmd.Profile, err = profileAt(at); err != nil {
+		a.Error = err.Error()
+		return a
+	}
 	if req.Mode != nil {
 		p := *cmd.Profile
 		p.Mode = *req.Mode
 		cmd.Profile = &p
 	}
-	d, err := runner.DecideAt(cmd, runner.Where{Dir: req.Cwd, Workspace: req.Workspace, Home: req.Home})
+	d, err := runner.DecideAt(cmd, at)
 	if err != nil {
 		a.Error = err.Error()
 		return a

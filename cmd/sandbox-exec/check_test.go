@@ -30,7 +30,7 @@ func FuzzAnswerLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var out bytes.Buffer
-		if err := answerLines(bytes.NewReader(in), &out, runner.Command{Profile: p, Wrapper: true}); err != nil {
+		if err := answerLines(bytes.NewReader(in), &out, runner.Command{Profile: p, Wrapper: true}, everywhere(p)); err != nil {
 			t.Fatal(err)
 		}
 		want := bytes.Count(in, []byte("\n"))
@@ -56,11 +56,15 @@ func FuzzAnswerLines(f *testing.F) {
 	})
 }
 
+func everywhere(p *profiles.Profile) func(runner.Where) (*profiles.Profile, error) {
+	return func(runner.Where) (*profiles.Profile, error) { return p, nil }
+}
+
 func TestReadLine(t *testing.T) {
 	in := strings.NewReader("a\n" + strings.Repeat("x", maxRequest+1) + "\nb\n" + strings.Repeat("y", maxRequest+1))
 	var got []string
 	var out bytes.Buffer
-	if err := answerLines(in, &out, runner.Command{}); err != nil {
+	if err := answerLines(in, &out, runner.Command{}, everywhere(nil)); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {

@@ -93,6 +93,8 @@ func explain(err error) []string {
 	var unsupported *sandbox.UnsupportedError
 	var program *sandbox.ExecError
 	var profile *profiles.Error
+	var state *runner.StateError
+	var rule *policy.RuleError
 	switch {
 	case errors.As(err, &misused):
 		hint = misused.hint
@@ -114,6 +116,10 @@ func explain(err error) []string {
 		if errors.Is(err, exec.ErrNotFound) {
 			hint = "it is in no directory of the command's PATH"
 		}
+	case errors.As(err, &state):
+		hint = state.Hint
+	case errors.As(err, &rule):
+		hint = "the rule was not stored"
 	case errors.As(err, &profile):
 		hint = profile.Hint
 		if profile.Text != "" {

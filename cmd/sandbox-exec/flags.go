@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -24,11 +25,15 @@ var layers = []string{
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "write JSON"} }
 
+func profileFlag() cli.Flag {
+	return &cli.StringFlag{Name: "profile", Usage: "permissions: a built-in `NAME` or a file (default: that of your configuration, else workspace)"}
+}
+
 // commonFlags say what is run, where, and by which profile.
 func commonFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "c", Usage: "run `TEXT` through the shell"},
-		&cli.StringFlag{Name: "profile", Value: "workspace", Usage: "permissions: a built-in `NAME` or a file"},
+		profileFlag(),
 		&cli.StringFlag{Name: "workspace", Usage: "`DIR` that may be written to (default: the git top above the current directory, else that)"},
 		&cli.StringFlag{Name: "cwd", Usage: "run in `DIR`"},
 		&cli.StringFlag{Name: "mode", Usage: "what happens without a rule: `plan|ask|allow|auto`"},
@@ -42,12 +47,14 @@ func commonFlags() []cli.Flag {
 func checkFlags() []cli.Flag {
 	return append(commonFlags(),
 		jsonFlag(),
+		&cli.BoolFlag{Name: "explain", Usage: "say part by part who decided, why, and what would have to change"},
 		&cli.BoolFlag{Name: "jsonl", Usage: "answer one JSON request a line from stdin"},
 	)
 }
 
 func runFlags() []cli.Flag {
 	return append(commonFlags(),
+		&cli.StringFlag{Name: "approver", Usage: "program that answers questions: `CMD`, blank-separated words or a JSON list"},
 		&cli.StringFlag{Name: "ask", Usage: "who answers a question: `prompt|deny|allow`"},
 		&cli.StringSliceFlag{Name: "unprotect", Usage: "let the command change the protected `NAME` (.git/hooks, .vscode)"},
 		&cli.StringFlag{Name: "tmp", Usage: "/tmp: `private|session`"},
@@ -158,6 +165,23 @@ func (f *flagSet) cpus(name string) float64 {
 	return n
 }
 
+// program returns a program and its arguments: words between blanks, or a JSON
+// list where one of them holds a blank.
+func (f *flagSet) program(name string) []string {
+	text := strings.TrimSpace(f.String(name))
+	words := strings.Fields(text)
+	if strings.HasPrefix(text, "[") {
+		words = nil
+		if err := json.Unmarshal([]byte(text), &words); err != nil {
+			f.fail(name, text, "no JSON list of words")
+		}
+	}
+	if len(words) == 0 || words[0] == "" {
+		f.fail(name, text, "want a program")
+	}
+	return words
+}
+
 // paths returns the flag's paths, absolute or "~/x".
 func (f *flagSet) paths(name string, mustExist bool) []string {
 	var list []string
@@ -213,16 +237,28 @@ func (e *env) common(f *flagSet) (runner.Command, error) {
 			return cmd, misuse("--"+name+` "": want a directory`, "")
 		}
 	}
-	loaded, err := profiles.Load(f.String("profile"))
+	if f.IsSet("profile") && f.String("profile") == "" {
+		return cmd, misuse("--profile \"\": want a name or a file", "")
+	}
+	settings, err := runner.LoadSettings(cmd.Dir, cmd.Workspace)
 	if err != nil {
 		return cmd, err
 	}
-	p := *loaded
-	cmd.Profile = &p
+	cmd.Settings, cmd.Reviewer = settings, settings.Reviewer()
+	cmd.Profile, e.notices, err = e.profile(f, settings)
+	return cmd, err
+}
 
+// profile is the profile that the settings and the common flags describe; the
+// flags have the last word.
+func (e *env) profile(f *flagSet, settings *runner.Settings) (*profiles.Profile, []runner.Notice, error) {
+	p, notices, err := settings.Profile(f.String("profile"))
+	if err != nil {
+		return nil, nil, err
+	}
 	if f.IsSet("mode") {
 		if p.Mode, err = policy.ParseMode(f.String("mode")); err != nil {
-			return cmd, misuse("--mode: "+err.Error(), "")
+			return nil, nil, misuse("--mode: "+err.Error(), "")
 		}
 	}
 	p.Read = slices.Concat(p.Read, f.paths("read", true))
@@ -234,7 +270,7 @@ func (e *env) common(f *flagSet) (runner.Command, error) {
 	case "host":
 		p.Network = sandbox.NetworkHost
 	}
-	return cmd, f.err
+	return p, notices, f.err
 }
 
 // wrapped adds what the flags of run say.
@@ -242,6 +278,13 @@ func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 	p := cmd.Profile
 	if ask := f.choice("ask", "prompt", "deny", "allow"); ask != "" {
 		p.Ask = ask
+	}
+	if f.IsSet("approver") {
+		if ask := f.String("ask"); ask == "deny" || ask == "allow" {
+			f.fail("approver", f.String("approver"), "--ask "+ask+" asks nobody")
+		}
+		p.Ask = "prompt"
+		cmd.Approver = &runner.CommandApprover{Args: f.program("approver")}
 	}
 	if tmp := f.choice("tmp", "private", "session"); tmp != "" {
 		p.Tmp = tmp

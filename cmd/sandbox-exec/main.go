@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/urfave/cli/v2"
 )
 
@@ -19,6 +20,8 @@ sandbox-exec [run] [FLAGS] -c TEXT                TEXT through the shell
 sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
 sandbox-exec doctor [--json]
 sandbox-exec profile list | show NAME | check FILE
+sandbox-exec rule list | add VERDICT PATTERN | remove PATTERN
+sandbox-exec trust | untrust [DIR]
 sandbox-exec quarantine list | restore ID`
 
 func main() {
@@ -60,6 +63,18 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 				},
 			},
 			{
+				Name: "rule", Usage: "look at rules and change yours", HideHelpCommand: true,
+				Action: func(c *cli.Context) error { return misuse("rule: want list, add or remove", "") },
+				Subcommands: []*cli.Command{
+					e.command("list", "list the rules that hold here, and where they stand", "[FLAGS]", []cli.Flag{workspaceFlag(), profileFlag(), jsonFlag()}, e.ruleList),
+					e.command("add", "add a rule to your configuration", "[FLAGS] allow|ask|deny PATTERN", append(ruleFlags(),
+						&cli.StringFlag{Name: "reason", Usage: "`TEXT` that is shown where the rule denies or asks"}), e.ruleAdd),
+					e.command("remove", "remove the rules with this pattern", "[FLAGS] PATTERN", ruleFlags(), e.ruleRemove),
+				},
+			},
+			e.command("trust", "let the project's .sandbox-exec.toml loosen what holds, until it changes", "[DIR]", nil, e.trust),
+			e.command("untrust", "take the trust back", "[DIR]", nil, e.untrust),
+			{
 				Name: "quarantine", Usage: "look at what was moved out of workspaces", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("quarantine: want list or restore", "") },
 				Subcommands: []*cli.Command{
@@ -100,6 +115,7 @@ type env struct {
 	program        []string // what stands after "--"; nil if there is none
 	stdin          *os.File
 	stdout, stderr *os.File
+	notices        []runner.Notice // about the settings
 }
 
 func (e *env) command(name, usage, args string, flags []cli.Flag, action cli.ActionFunc) *cli.Command {

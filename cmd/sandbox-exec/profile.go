@@ -30,6 +30,9 @@ func (e *env) profileCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if known, err := checkProject(name); known {
+		return err
+	}
 	_, err = profiles.Load(name)
 	return err
 }

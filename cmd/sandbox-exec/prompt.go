@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
@@ -53,6 +54,10 @@ func (p *prompt) Approve(ctx context.Context, r runner.Request) (runner.Answer, 
 		switch strings.ToLower(strings.TrimSpace(l.text)) {
 		case "y", "yes":
 			return runner.Answer{Allow: l.err == nil}, nil
+		case "p", "project":
+			if slices.Contains(r.Remember, runner.ForProject) {
+				return runner.Answer{Allow: l.err == nil, Remember: runner.ForProject}, nil
+			}
 		}
 		return runner.Answer{Reason: "the answer was no"}, nil
 	}
@@ -79,6 +84,15 @@ func question(r runner.Request) string {
 		}
 	}
 	b.WriteString("\nThe sandbox holds all the same: a yes opens the files named here that exist, for this\n" +
-		"run, and nothing else; protected names stay read-only (--unprotect NAME opens them).\nRun it? [y/N] ")
+		"run, and nothing else; protected names stay read-only (--unprotect NAME opens them).\n")
+	if !slices.Contains(r.Remember, runner.ForProject) {
+		b.WriteString("Run it? [y/N] ")
+		return b.String()
+	}
+	b.WriteString("A p allows this here from now on:\n")
+	for _, rule := range r.Rules {
+		fmt.Fprintf(&b, "  %s\n", policy.Escape(rule.Pattern))
+	}
+	b.WriteString("Run it? [y/p/N] ")
 	return b.String()
 }

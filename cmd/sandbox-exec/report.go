@@ -39,7 +39,8 @@ func (r *report) set(result runner.Result) {
 	if result.Signal != 0 {
 		r.Signal = unix.SignalName(result.Signal)
 	}
-	r.Decision, r.Sandbox, r.Usage, r.Notices = &result.Decision, &result.Sandbox, &result.Usage, result.Notices
+	r.Decision, r.Sandbox, r.Usage = &result.Decision, &result.Sandbox, &result.Usage
+	r.Notices = append(r.Notices, result.Notices...)
 }
 
 func (r *report) write(out *os.File, err error) error {

@@ -52,7 +52,11 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
 	if p := openPrompt(e.stderr, cmd.Profile); p != nil {
 		defer p.Close()
-		cmd.Approver = p
+		cmd.Approver = runner.FirstAnswer(cmd.Approver, p)
+	}
+	r.Notices = e.notices
+	if !f.Bool("q") {
+		lines(e.stderr, told(e.notices)...)
 	}
 
 	ctx, relay := watchSignals(context.Background())
@@ -112,7 +116,11 @@ func epilogue(r runner.Result) []string {
 	case runner.HelperLost:
 		out = append(out, "error: the helper that confines the command was killed; how the command ended is unknown")
 	}
-	for _, n := range r.Notices {
+	return append(out, told(r.Notices)...)
+}
+
+func told(notices []runner.Notice) (out []string) {
+	for _, n := range notices {
 		out = append(out, "notice: "+policy.Escape(n.Text))
 	}
 	return out
@@ -178,9 +186,7 @@ func (e *env) dryRun(cmd runner.Command) error {
 	}
 	fmt.Fprintln(e.stdout)
 	fmt.Fprintln(e.stdout, strings.TrimRight(preview.Setup, "\n"))
-	for _, n := range preview.Notices {
-		lines(e.stderr, "notice: "+policy.Escape(n.Text))
-	}
+	lines(e.stderr, told(append(e.notices, preview.Notices...))...)
 	return nil
 }
 

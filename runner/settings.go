@@ -1,0 +1,397 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// NoticeUntrusted is a project's file of which a part has no effect, because
+// the person did not trust its content.
+const NoticeUntrusted = "untrusted"
+
+// Settings are what the person and the project have set for a place: the
+// person's config.toml, the workspace's .sandbox-exec.toml, whether the person
+// trusts its content, and the rules that they stored for the workspace.
+type Settings struct {
+	Workspace string
+	Config    *profiles.Config
+	Project   *profiles.Project // nil = none
+	Trusted   bool
+	Grants    []policy.Rule
+
+	place profiles.Place
+}
+
+// LoadSettings reads the settings for a command that runs in dir with this
+// workspace; "" as in a Command. A file that cannot be used is an error: a
+// *StateError or a *profiles.Error.
+func LoadSettings(dir, workspace string) (*Settings, error) {
+	where, _, err := place(&Command{Dir: dir, Workspace: workspace})
+	if err != nil {
+		return nil, err
+	}
+	return loadSettings(where)
+}
+
+// LoadSettingsAt is LoadSettings for a place that need not exist.
+func LoadSettingsAt(at Where) (*Settings, error) {
+	where, err := imagine(at)
+	if err != nil {
+		return nil, err
+	}
+	home, _ := homes(nil) // the person's, whatever is imagined
+	where.ConfigDir, where.StateDir = ownDirs(home)
+	return loadSettings(where)
+}
+
+func loadSettings(where profiles.Place) (*Settings, error) {
+	s := &Settings{Workspace: where.Workspace, place: where}
+	var err error
+	if s.Config, err = profiles.LoadConfig(s.ConfigFile()); err != nil {
+		return nil, err
+	}
+	if s.Project, err = profiles.LoadProject(where.Workspace); err != nil {
+		return nil, err
+	}
+	if s.Project != nil {
+		pin, err := readTrust(s.trustFile())
+		if err != nil {
+			return nil, err
+		}
+		s.Trusted = pin.Workspace == where.Workspace && pin.SHA256 == s.Project.SHA256
+	}
+	stored, err := readState(s.GrantsFile())
+	if err != nil {
+		return nil, err
+	}
+	s.Grants, err = parseGrants(s.GrantsFile(), s.Workspace, stored)
+	return s, err
+}
+
+// ConfigFile is where the person's configuration is, or would be.
+func (s *Settings) ConfigFile() string { return filepath.Join(s.place.ConfigDir, "config.toml") }
+
+// GrantsFile is where the rules are that the person stored for the workspace.
+func (s *Settings) GrantsFile() string {
+	return filepath.Join(s.place.StateDir, "grants", workspaceID(s.Workspace)+".jsonl")
+}
+
+func (s *Settings) trustFile() string {
+	return filepath.Join(s.place.StateDir, "trust", workspaceID(s.Workspace)+".json")
+}
+
+// Profile returns a profile of that name, or for "" the one that the person
+// set, with all that the settings change in it. It is the caller's own.
+func (s *Settings) Profile(name string) (*profiles.Profile, []Notice, error) {
+	loaded, err := profiles.Load(cmp.Or(name, s.Config.Profile, "workspace"))
+	if err != nil {
+		return nil, nil, err
+	}
+	p := *loaded
+	if name == "" && s.Config.Mode != nil {
+		p.Mode = *s.Config.Mode
+	}
+	s.Config.Apply(&p)
+	var notices []Notice
+	if s.Project != nil {
+		left, err := s.Project.Apply(&p, s.Trusted)
+		if err != nil {
+			return nil, nil, &StateError{Path: s.Project.File, Err: err}
+		}
+		if left != nil {
+			notices = append(notices, Notice{
+				Kind: NoticeUntrusted, Path: s.Project.File,
+				Text: fmt.Sprintf("%s is not trusted, so that this has no effect: %s; sandbox-exec trust shows it all and lets it have", s.Project.File, strings.Join(left, ", ")),
+			})
+		}
+	}
+	p.Rules = slices.Concat(p.Rules, s.Grants)
+	return &p, notices, nil
+}
+
+// Reviewer returns what settles questions in mode auto, or nil.
+func (s *Settings) Reviewer() Approver {
+	if len(s.Config.Reviewer) == 0 {
+		return nil
+	}
+	return &CommandApprover{Args: s.Config.Reviewer, Timeout: s.Config.ReviewTimeout}
+}
+
+// trust is what is kept of the person's trust in a project's file.
+type trust struct {
+	Workspace string    `json:"workspace"`
+	SHA256    string    `json:"sha256"`
+	When      time.Time `json:"when"`
+}
+
+func readTrust(path string) (trust, error) {
+	data, err := readState(path)
+	if err != nil || data == nil {
+		return trust{}, err
+	}
+	var t trust
+	if err := json.Unmarshal(data, &t); err != nil {
+		return trust{}, &StateError{Path: path, Err: err, Hint: "run sandbox-exec untrust, then trust"}
+	}
+	return t, nil
+}
+
+// Trust pins the content of the project's file as it was loaded, for this
+// workspace. Another content is not trusted.
+func (s *Settings) Trust() error {
+	if s.Project == nil {
+		return &StateError{Path: filepath.Join(s.Workspace, profiles.ProjectFile), Err: errors.New("no such file"), Hint: "there is nothing to trust"}
+	}
+	data, err := json.Marshal(trust{s.Workspace, s.Project.SHA256, time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	return s.changeState(s.trustFile(), func([]byte) ([]byte, error) { return append(data, '\n'), nil })
+}
+
+// Untrust takes the trust back.
+func Untrust(dir, workspace string) error {
+	where, _, err := place(&Command{Dir: dir, Workspace: workspace})
+	if err != nil {
+		return err
+	}
+	s := &Settings{Workspace: where.Workspace, place: where}
+	return s.changeState(s.trustFile(), func([]byte) ([]byte, error) { return nil, nil })
+}
+
+// changeState is changeFile for a file of the state, whose directory it makes.
+func (s *Settings) changeState(path string, change func([]byte) ([]byte, error)) error {
+	if err := ownDir(s.place.StateDir, filepath.Dir(path)); err != nil {
+		return &StateError{Path: filepath.Dir(path), Err: cause(err), Hint: "inside a sandbox it is hidden"}
+	}
+	return changeFile(path, change)
+}
+
+// storedRule is a line of the file of grants. The first line names the
+// workspace instead, because the file's name is only a part of a hash of it.
+type storedRule struct {
+	Workspace string         `json:"workspace,omitempty"`
+	Action    policy.Action  `json:"action,omitempty"`
+	Verdict   policy.Verdict `json:"verdict,omitempty"`
+	Tokens    []string       `json:"tokens,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+}
+
+func parseGrants(path, workspace string, data []byte) ([]policy.Rule, error) {
+	var rules []policy.Rule
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		source := fmt.Sprintf("%s:%d", path, number)
+		wrong := func(err error) error {
+			return &StateError{Path: source, Err: err, Hint: "correct the line, or remove the file and store the rules again with sandbox-exec rule add --project"}
+		}
+		var in storedRule
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&in); err != nil {
+			return nil, wrong(err)
+		}
+		if number == 1 {
+			if in.Workspace != workspace {
+				return nil, wrong(fmt.Errorf("the rules are those of %q", in.Workspace))
+			}
+			continue
+		}
+		pattern, err := PatternOf(in.Tokens)
+		if err != nil {
+			return nil, wrong(err)
+		}
+		r := policy.Rule{Action: in.Action, Verdict: in.Verdict, Pattern: pattern, Reason: in.Reason}
+		if err := (&policy.Policy{Rules: []policy.Rule{r}}).Check(); err != nil {
+			return nil, wrong(err)
+		}
+		r.Source = source
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// PatternOf writes tokens as a rule's pattern.
+func PatternOf(tokens []string) (string, error) {
+	var words []string
+	for _, t := range tokens {
+		switch {
+		case strings.ContainsAny(t, "'\n\r\x00"):
+			return "", fmt.Errorf("%q cannot stand in a rule", t)
+		case t == "" || strings.ContainsAny(t, " \t"):
+			words = append(words, "'"+t+"'")
+		default:
+			words = append(words, t)
+		}
+	}
+	return strings.Join(words, " "), nil
+}
+
+// TokensOf reads a rule's pattern as tokens.
+func TokensOf(pattern string) ([]string, error) {
+	var tokens []string
+	for rest := strings.TrimLeft(pattern, " \t"); rest != ""; rest = strings.TrimLeft(rest, " \t") {
+		end := strings.IndexAny(rest, " \t")
+		if end < 0 {
+			end = len(rest)
+		}
+		token, after := rest[:end], rest[end:]
+		if rest[0] == '\'' {
+			if end = strings.IndexByte(rest[1:], '\''); end < 0 {
+				return nil, fmt.Errorf("%q: a quote is open", pattern)
+			}
+			token, after = rest[1:end+1], rest[end+2:]
+		}
+		tokens, rest = append(tokens, token), after
+	}
+	if _, err := PatternOf(tokens); err != nil || len(tokens) == 0 {
+		return nil, fmt.Errorf("%q is no pattern of words", pattern)
+	}
+	return tokens, nil
+}
+
+// AddGrant stores a rule for the workspace. An allow rule that could not have
+// an effect, or would allow any code, is refused.
+func (s *Settings) AddGrant(action policy.Action, verdict policy.Verdict, tokens []string, reason string) error {
+	pattern, err := PatternOf(tokens)
+	if err == nil {
+		err = CheckRule(policy.Rule{Action: action, Verdict: verdict, Pattern: pattern}, tokens)
+	}
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(storedRule{Action: action, Verdict: verdict, Tokens: tokens, Reason: reason})
+	if err != nil {
+		return err
+	}
+	return s.changeState(s.GrantsFile(), func(data []byte) ([]byte, error) {
+		old, err := parseGrants(s.GrantsFile(), s.Workspace, data)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(old, func(r policy.Rule) bool { return r.Action == action && r.Verdict == verdict && r.Pattern == pattern }) {
+			return data, nil
+		}
+		if data == nil {
+			first, err := json.Marshal(storedRule{Workspace: s.Workspace})
+			if err != nil {
+				return nil, err
+			}
+			data = append(first, '\n')
+		}
+		return append(append(data, line...), '\n'), nil
+	})
+}
+
+// RemoveGrants removes the workspace's stored rules that match and returns how
+// many there were.
+func (s *Settings) RemoveGrants(match func(policy.Rule) bool) (int, error) {
+	removed := 0
+	err := s.changeState(s.GrantsFile(), func(data []byte) ([]byte, error) {
+		rules, err := parseGrants(s.GrantsFile(), s.Workspace, data)
+		if err != nil {
+			return nil, err
+		}
+		var kept []byte
+		number := 0
+		for line := range bytes.Lines(data) {
+			if number == 0 || !match(rules[number-1]) {
+				kept = append(kept, line...)
+			} else {
+				removed++
+			}
+			number++
+		}
+		return kept, nil
+	})
+	return removed, err
+}
+
+// AddRule adds a rule at the end of the person's configuration. tokens are
+// those of its pattern.
+func (s *Settings) AddRule(r policy.Rule, tokens []string) error {
+	if err := CheckRule(r, tokens); err != nil {
+		return err
+	}
+	return s.changeConfig(func(name string, data []byte) ([]byte, error) { return profiles.AddRule(name, data, r) })
+}
+
+// RemoveRules removes the rules of the person's configuration that match and
+// returns how many there were.
+func (s *Settings) RemoveRules(match func(policy.Rule) bool) (int, error) {
+	removed := 0
+	err := s.changeConfig(func(name string, data []byte) ([]byte, error) {
+		c, err := profiles.ParseConfig(name, data)
+		if err != nil {
+			return nil, err
+		}
+		for i := len(c.Rules) - 1; i >= 0; i-- {
+			if match(c.Rules[i]) {
+				if data, err = profiles.RemoveRule(name, data, i); err != nil {
+					return nil, err
+				}
+				removed++
+			}
+		}
+		return data, nil
+	})
+	return removed, err
+}
+
+// changeConfig changes the person's configuration. Where it is a link, as those
+// who keep such files in a repository have it, the link stays.
+func (s *Settings) changeConfig(change func(name string, data []byte) ([]byte, error)) error {
+	if err := ownDir(s.place.ConfigDir, s.place.ConfigDir); err != nil {
+		return &StateError{Path: s.place.ConfigDir, Err: cause(err)}
+	}
+	file, err := resolver{}.Resolve(s.ConfigFile())
+	if err != nil {
+		return &StateError{Path: s.ConfigFile(), Err: cause(err)}
+	}
+	return changeFile(file, func(data []byte) ([]byte, error) { return change(s.ConfigFile(), data) })
+}
+
+// guardConfig refuses a run whose command could write the configuration of the
+// next: where config.toml is a link, its target is not in the directory that is
+// hidden.
+func guardConfig(where *profiles.Place, rules []sandbox.FileRule) error {
+	if where.ConfigDir == "" {
+		return nil
+	}
+	file := filepath.Join(where.ConfigDir, "config.toml")
+	real, err := resolver{}.Resolve(file)
+	if err != nil || real == file || sandbox.AccessOf(rules, real) < sandbox.ReadWrite {
+		return nil // what cannot be resolved, nobody reads
+	}
+	return &StateError{
+		Path: file, Err: fmt.Errorf("it is a link to %s, which the command could write", real),
+		Hint: "make it a file of its own, or work in another workspace",
+	}
+}
+
+// Untrusted are the parts of the project's file that have an effect only with
+// trust, each as a line for people.
+func (s *Settings) Untrusted() ([]string, error) {
+	if s.Project == nil {
+		return nil, nil
+	}
+	without := *s
+	without.Project = nil
+	p, _, err := without.Profile("")
+	if err != nil {
+		return nil, err
+	}
+	return s.Project.Apply(p, false)
+}

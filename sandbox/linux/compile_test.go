@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -261,5 +262,36 @@ func TestEnumerate(t *testing.T) {
 		if got, want := granted(p, unix.LANDLOCK_ACCESS_FS_WRITE_FILE), a == sandbox.ReadWrite; got != want {
 			t.Errorf("%s: write %v, want %v", p, got, want)
 		}
+	}
+}
+
+// BenchmarkSurvey looks at a host with a long list of secrets, most of them
+// absent, as they are.
+func BenchmarkSurvey(b *testing.B) {
+	home := b.TempDir()
+	os.MkdirAll(home+"/.config", 0o755)
+	spec := sandbox.Spec{Files: []sandbox.FileRule{{Path: "/", Access: sandbox.ReadOnly}}}
+	for i := range 200 {
+		for _, dir := range []string{home, home + "/.config", home + "/.absent"} {
+			spec.Files = append(spec.Files, sandbox.FileRule{Path: filepath.Join(dir, ".secret"+strconv.Itoa(i))})
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := survey(spec, userNamespace); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	h, s := fakeHost(), fakeSpec()
+	b.ReportAllocs()
+	for b.Loop() {
+		set, err := compile(s, h, target{path: "/bin/sh", argv: []string{"sh"}, dir: "/home/u/ws"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		set.encode()
 	}
 }

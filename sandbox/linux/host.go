@@ -31,7 +31,7 @@ type host struct {
 	mounts       []mount
 	files        map[string]file     // by the path as a rule has it
 	kinds        map[string]kind     // by the resolved path
-	dirs         map[string]bool     // whether a directory is there
+	dirs         map[string]int      // descriptors of directories that were looked into; -1 = not there
 	aliases      map[string][]string // of hidden paths: where else they show
 	devices      []string
 	sockets      []string // bound pathname sockets that the command must not reach
@@ -74,8 +74,9 @@ type mount struct {
 func survey(spec sandbox.Spec, t tier) (*host, error) {
 	h := &host{
 		uid: os.Geteuid(), gid: os.Getegid(), tier: t,
-		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]bool{}, aliases: map[string][]string{},
+		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, aliases: map[string][]string{},
 	}
+	defer h.closeDirs()
 	h.admin = isAdmin()
 	// A user keeps the one id. Root keeps all that there are, so that owners of
 	// files stay what they are and id changes work, with none of its power over
@@ -134,41 +135,58 @@ func survey(spec sandbox.Spec, t tier) (*host, error) {
 	return h, nil
 }
 
-// look resolves a path by opening it: a name that is not there costs one
-// system call, and what counts is what the kernel finds.
+// look resolves a path by opening it: what counts is what the kernel finds.
+// Most of the long list of secrets is not there, and whole groups of it share
+// a directory that is not, so that a name costs one system call at the most.
 func (h *host) look(path string) file {
-	if f, ok := h.files[path]; ok {
+	f, ok := h.files[path]
+	if ok {
 		return f
 	}
-	f := file{path: path}
-	if h.reachable(filepath.Dir(path)) {
-		f = lookup(path)
+	slash := strings.LastIndexByte(path, '/')
+	dir := h.dir(path[:slash])
+	if dir == -1 {
+		return file{path: path}
 	}
-	h.files[path] = f
-	if f.kind != absent {
+	if f = lookup(path, dir, path[slash+1:]); f.kind != absent {
+		h.files[path] = f
 		h.kinds[f.path] = f.kind
 	}
 	return f
 }
 
-// reachable says whether a directory is there. Most of the long list of
-// secrets is not, and whole groups of it share a directory that is not.
-func (h *host) reachable(dir string) bool {
-	if dir == "/" {
-		return true
+// dir opens a directory, "" being the root, or returns -1.
+func (h *host) dir(path string) int {
+	fd, ok := h.dirs[path]
+	if ok {
+		return fd
 	}
-	known, ok := h.dirs[dir]
-	if !ok {
-		var st unix.Stat_t
-		known = h.reachable(filepath.Dir(dir)) && unix.Stat(dir, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
-		h.dirs[dir] = known
+	fd = -1
+	if slash := strings.LastIndexByte(path, '/'); path == "" || h.dir(path[:slash]) != -1 {
+		var err error
+		if fd, err = unix.Open(path+"/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			fd = -1
+		}
 	}
-	return known
+	h.dirs[path] = fd
+	return fd
 }
 
-func lookup(path string) file {
+func (h *host) closeDirs() {
+	for _, fd := range h.dirs {
+		if fd != -1 {
+			unix.Close(fd)
+		}
+	}
+	h.dirs = nil
+}
+
+func lookup(path string, dir int, name string) file {
 	var st unix.Stat_t
-	if unix.Lstat(path, &st) != nil {
+	if name == "" { // the root
+		name = "."
+	}
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return file{path: path}
 	}
 	link := st.Mode&unix.S_IFMT == unix.S_IFLNK

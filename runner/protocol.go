@@ -84,9 +84,14 @@ func (r *Request) choices() []Choice {
 }
 
 // suggest returns the rules that answer the question from now on; none where no
-// rule may: for danger, for what is known only when it runs, for paths and hosts,
-// whose opening is for one run, and for words that a rule would read as patterns.
+// rule may: for danger, for what is known only when it runs, for what a yes opens,
+// which is for one run, and for words that a rule would read as patterns.
 func (k *call) suggest() []policy.Rule {
+	for _, t := range asked(k.decision) {
+		if t.Reason == policy.OutsideRead || t.Reason == policy.OutsideWrite {
+			return nil
+		}
+	}
 	script := k.Script
 	if script == "" {
 		for _, arg := range k.Args {
@@ -95,11 +100,11 @@ func (k *call) suggest() []policy.Rule {
 	}
 	rules := k.profile.Policy().Suggest(script, k.scope)
 	for _, r := range rules {
-		tokens, err := TokensOf(r.Pattern)
-		if err != nil || cmp.Or(r.Action, policy.Exec) != policy.Exec || CheckRule(r, tokens) != nil {
+		tokens, err := TokensOf(r.Action, r.Pattern)
+		if err != nil || CheckRule(r, tokens) != nil {
 			return nil
 		}
-		if n := len(tokens) - 1; tokens[n] == "*" {
+		if n := len(tokens) - 1; n > 0 && tokens[n] == "*" {
 			tokens = tokens[:n]
 		}
 		if slices.ContainsFunc(tokens, func(t string) bool { return strings.ContainsAny(t, "*?[{") }) {
@@ -123,14 +128,18 @@ func CheckRule(r policy.Rule, tokens []string) error {
 	if r.Verdict != policy.Allow || r.Action != "" && r.Action != policy.Exec {
 		return nil
 	}
-	argv := tokens
-	if len(argv) > 1 && argv[len(argv)-1] == "*" {
-		argv = argv[:len(argv)-1]
+	// A rule for any further words is judged by what it allows without one and
+	// with one.
+	calls := [][]string{tokens}
+	if n := len(tokens) - 1; n > 0 && tokens[n] == "*" {
+		calls = [][]string{tokens[:n], append(slices.Clone(tokens[:n]), "x")}
 	}
-	d := judge.DecideArgs(argv, policy.Scope{Cwd: "/workspace", Workspace: "/workspace", Home: "/home/user"})
-	for _, t := range d.Targets {
-		if t.Stage == policy.StageDanger || t.Stage == policy.StageBreaker {
-			return &policy.RuleError{Rule: r, Problem: "this is always a question, whatever the rules: " + cmp.Or(t.Detail, string(t.Reason))}
+	for _, argv := range calls {
+		d := judge.DecideArgs(argv, policy.Scope{Cwd: "/workspace", Workspace: "/workspace", Home: "/home/user"})
+		for _, t := range d.Targets {
+			if t.Stage == policy.StageDanger || t.Stage == policy.StageBreaker {
+				return &policy.RuleError{Rule: r, Problem: "this is always a question, whatever the rules: " + cmp.Or(t.Detail, string(t.Reason))}
+			}
 		}
 	}
 	return nil

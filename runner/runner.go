@@ -430,9 +430,9 @@ func (k *call) remember(how Choice, rules []policy.Rule) {
 		return
 	}
 	for _, r := range rules {
-		tokens, err := TokensOf(r.Pattern)
+		tokens, err := TokensOf(r.Action, r.Pattern)
 		if err == nil {
-			err = k.Settings.AddGrant("", policy.Allow, tokens, "")
+			err = k.Settings.AddGrant(r.Action, policy.Allow, tokens, "")
 		}
 		if err != nil {
 			k.notices = append(k.notices, Notice{

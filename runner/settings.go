@@ -209,7 +209,7 @@ func parseGrants(path, workspace string, data []byte) ([]policy.Rule, error) {
 			}
 			continue
 		}
-		pattern, err := PatternOf(in.Tokens)
+		pattern, err := PatternOf(in.Action, in.Tokens)
 		if err != nil {
 			return nil, wrong(err)
 		}
@@ -223,8 +223,15 @@ func parseGrants(path, workspace string, data []byte) ([]policy.Rule, error) {
 	return rules, nil
 }
 
-// PatternOf writes tokens as a rule's pattern.
-func PatternOf(tokens []string) (string, error) {
+// PatternOf writes tokens as the pattern of a rule for an action. Other than
+// for process.exec there is just one, and it is the pattern.
+func PatternOf(action policy.Action, tokens []string) (string, error) {
+	if cmp.Or(action, policy.Exec) != policy.Exec {
+		if len(tokens) != 1 {
+			return "", fmt.Errorf("a rule for %s has one pattern, not %d", action, len(tokens))
+		}
+		return tokens[0], nil
+	}
 	var words []string
 	for _, t := range tokens {
 		switch {
@@ -240,7 +247,10 @@ func PatternOf(tokens []string) (string, error) {
 }
 
 // TokensOf reads a rule's pattern as tokens.
-func TokensOf(pattern string) ([]string, error) {
+func TokensOf(action policy.Action, pattern string) ([]string, error) {
+	if cmp.Or(action, policy.Exec) != policy.Exec {
+		return []string{pattern}, nil
+	}
 	var tokens []string
 	for rest := strings.TrimLeft(pattern, " \t"); rest != ""; rest = strings.TrimLeft(rest, " \t") {
 		end := strings.IndexAny(rest, " \t")
@@ -256,7 +266,7 @@ func TokensOf(pattern string) ([]string, error) {
 		}
 		tokens, rest = append(tokens, token), after
 	}
-	if _, err := PatternOf(tokens); err != nil || len(tokens) == 0 {
+	if _, err := PatternOf(action, tokens); err != nil || len(tokens) == 0 {
 		return nil, fmt.Errorf("%q is no pattern of words", pattern)
 	}
 	return tokens, nil
@@ -265,7 +275,10 @@ func TokensOf(pattern string) ([]string, error) {
 // AddGrant stores a rule for the workspace. An allow rule that could not have
 // an effect, or would allow any code, is refused.
 func (s *Settings) AddGrant(action policy.Action, verdict policy.Verdict, tokens []string, reason string) error {
-	pattern, err := PatternOf(tokens)
+	if action == policy.Exec {
+		action = "" // one way to write the same
+	}
+	pattern, err := PatternOf(action, tokens)
 	if err == nil {
 		err = CheckRule(policy.Rule{Action: action, Verdict: verdict, Pattern: pattern}, tokens)
 	}

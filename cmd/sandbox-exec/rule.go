@@ -163,15 +163,10 @@ func ruleAction(c *cli.Context) policy.Action {
 // readPattern takes several words as the tokens of a pattern, and one word as
 // the pattern itself, as it stands in a file.
 func readPattern(c *cli.Context, args []string) (tokens []string, pattern string, err error) {
-	switch {
-	case len(args) > 1 && ruleAction(c) != "":
-		return nil, "", misuse("want one pattern for "+c.String("action"), "quote it")
-	case len(args) > 1:
-		pattern, err = runner.PatternOf(args)
+	if len(args) > 1 {
+		pattern, err = runner.PatternOf(ruleAction(c), args)
 		return args, pattern, err
-	case ruleAction(c) != "":
-		return args, args[0], nil
 	}
-	tokens, err = runner.TokensOf(args[0])
+	tokens, err = runner.TokensOf(ruleAction(c), args[0])
 	return tokens, args[0], err
 }

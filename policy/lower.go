@@ -187,6 +187,9 @@ func (f *frame) script(st *state, in stdin) output {
 		f.rawScan(f.text, st)
 		f.text = text
 	}
+	if strings.Contains(f.text, "$\\\n") {
+		f.j.note(ShellDifference, "a line that is continued between a dollar and its name", f.span(0, len(f.text)))
+	}
 	pool := parsers[0]
 	if f.lang == syntax.LangPOSIX {
 		pool = parsers[1]
@@ -403,9 +406,14 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 		if c.Stmt == nil {
 			return through(st)
 		}
-		return f.stmt(c.Stmt, st, in)
+		return f.stmt(withoutDashes(c.Stmt), st, in)
 	case *syntax.CoprocClause:
 		name := "COPROC"
+		if c.Name != nil && c.Stmt.Cmd == nil {
+			// A name comes only before a compound command; this is a program.
+			f.j.note(ShellDifference, "a coprocess that is only redirected", f.spanOf(c))
+			f.call(&syntax.CallExpr{Args: []*syntax.Word{c.Name}}, f.j.newState(st), stdin{kind: stdinUnknown}, f.spanOf(c))
+		}
 		if c.Name != nil {
 			if name = c.Name.Lit(); !syntax.ValidName(name) {
 				f.j.note(ShellDifference, "a coprocess without a plain name", f.spanOf(c))
@@ -421,6 +429,21 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	f.j.note(ShellDifference, "a construct that is not bash", f.spanOf(s))
 	st.forget()
 	return through(st)
+}
+
+// withoutDashes drops the "--" that ends the options of the time keyword, which
+// the parser takes for the name of a program.
+func withoutDashes(s *syntax.Stmt) *syntax.Stmt {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || call.Args[0].Lit() != "--" {
+		return s
+	}
+	rest := *s
+	rest.Cmd = nil
+	if len(call.Args) > 1 {
+		rest.Cmd = &syntax.CallExpr{Args: call.Args[1:]}
+	}
+	return &rest
 }
 
 func (f *frame) binary(c *syntax.BinaryCmd, st state, in stdin) flow {

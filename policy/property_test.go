@@ -61,7 +61,7 @@ func FuzzStricter(f *testing.F) {
 	seeds(f)
 	frames := []string{
 		"%; ls", "ls; %", "%\nls", "ls\n%", "ls && %", "false || %", "( %\n)", "{ %\n}", "if %\nthen ls; fi", "while %\ndo ls; done",
-		"! { %\n}", "ls $( %\n)", "cat <( %\n)", "%\n touch p", "% # x", "echo `ls`; %", "wrapped() { %\n}; wrapped", "for i in a b; do %\ndone", "time { %\n}",
+		"! { %\n}", "ls $( %\n)", "cat <( %\n)", "%\n touch p", "% # x", "echo `ls`; %", "wrapped() { %\n}; wrapped", "for wrapped in a b; do %\ndone", "time { %\n}",
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		// A trailing backslash, an open here-document or comment would swallow

@@ -404,6 +404,10 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 		if r.N != nil {
 			fd = r.N.Value
 		}
+		if len(fd) > 1 && f.lang == syntax.LangPOSIX {
+			// To dash, "10>" is the word 10 and a redirection.
+			f.j.note(ShellDifference, "a descriptor of more than one digit", span)
+		}
 		if strings.HasPrefix(fd, "{") {
 			name := strings.Trim(fd, "{}")
 			f.assigned(name, word{kind: dynamicWord, number: true}, span, true)

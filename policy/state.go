@@ -71,25 +71,35 @@ func (s *state) lookup(name string) value {
 	if s.vars == nil || s.vars.names&(nameBit(name)|forgotten) == 0 {
 		return value{}
 	}
+	hops := 0
 	for b := s.vars; b != nil; b = b.next {
 		if b.name == name {
 			return b.value
 		}
-		if b.name == "" { // everything before was forgotten
+		if hops++; hops > maxHops || b.name == "" { // everything before was forgotten
 			return value{state: boundUnknown}
 		}
 	}
 	return value{}
 }
 
-const forgotten = 1
+// maxHops bounds the search for a variable; beyond, it is unknown.
+const maxHops = 1000
+
+const (
+	forgotten = 1
+	homeBit   = 1 << 63 // for HOME alone, so that it is known for certain when it was never set
+)
 
 func nameBit(name string) uint64 {
+	if name == "HOME" {
+		return homeBit
+	}
 	h := uint(len(name)) * 7
 	for i := range len(name) {
 		h = h*31 + uint(name[i])
 	}
-	return 2 << (h % 63)
+	return 2 << (h % 62)
 }
 
 func (s *state) bind(name string, v value) {

@@ -362,7 +362,9 @@ func (d *decoder) lit(s string, first, last bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\\':
-			if i++; i < len(s) && s[i] != '\n' {
+			if i++; i == len(s) {
+				d.buf = append(d.buf, '\\') // at the end of the text it stands for itself
+			} else if s[i] != '\n' {
 				d.buf = append(d.buf, s[i])
 			}
 		case '*', '?':

@@ -63,7 +63,11 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 	if err := validate(cmd, spec); err != nil {
 		return "", err
 	}
-	h, err := prepare(cmd, spec, userNamespace)
+	id, err := identify()
+	if err != nil {
+		return "", err
+	}
+	h, err := prepare(cmd, spec, id, userNamespace)
 	if err != nil {
 		return "", err
 	}
@@ -133,8 +137,8 @@ func targetOf(cmd *exec.Cmd) target {
 }
 
 // prepare surveys the host and adds what depends on the command.
-func prepare(cmd *exec.Cmd, spec sandbox.Spec, t tier) (*host, error) {
-	h, err := survey(spec, t)
+func prepare(cmd *exec.Cmd, spec sandbox.Spec, id identity, t tier) (*host, error) {
+	h, err := survey(spec, id, t)
 	if err != nil {
 		return nil, err
 	}
@@ -233,66 +237,114 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 		}
 		t.env = retarget(t.env, "/tmp", spec.Tmp)
 	}
-	h, err := prepare(cmd, spec, tier)
+	id, err := identify()
 	if err != nil {
 		return nil, err
 	}
+	group, err := p.join(spec)
+	if err != nil {
+		return nil, err
+	}
+	defer group.close()
+	block, err := memoryFile()
+	if err != nil {
+		return nil, &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "make the helper's block", Err: err}
+	}
+	defer block.Close()
 
-	var cgroupFiles []*os.File
-	defer func() {
-		for _, f := range cgroupFiles {
-			f.Close()
-		}
-	}()
-	noCgroup := ""
+	// A helper takes as long to start as the survey of the host does, so both
+	// go on at once.
+	launched := make(chan error, 1)
+	go func() { launched <- p.launch(cmd, id, tier, spec.Network, block, group.files) }()
+	s, h, err := surveyAndCompile(cmd, spec, id, tier, t, group)
+	if launchErr := <-launched; launchErr != nil {
+		return nil, launchErr
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = p.run(ctx, s, block)
+	}
+	if err != nil {
+		p.killHelper()
+		p.reap()
+		return nil, err
+	}
+	p.report = report(h, spec, p.cgroup, group.lacking, why)
+	return p, nil
+}
+
+func surveyAndCompile(cmd *exec.Cmd, spec sandbox.Spec, id identity, tier tier, t target, group membership) (*setup, *host, error) {
+	h, err := prepare(cmd, spec, id, tier)
+	if err != nil {
+		return nil, nil, err
+	}
+	h.cgroupTasks, h.cgroupInto = group.tasks, group.into
+	if group.lacking != "" && tier == userNamespace && !id.admin {
+		h.rlimits = append(h.rlimits, processRlimit(spec.Limits)...)
+	}
+	s, err := compile(spec, h, t)
+	return s, h, err
+}
+
+// run hands the block over and returns when the program runs.
+func (p *process) run(ctx context.Context, s *setup, block *os.File) error {
+	if _, err := block.Write(s.encode()); err != nil {
+		return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "write the helper's block", Err: err}
+	}
+	stop := context.AfterFunc(ctx, func() { p.killHelper() })
+	defer stop()
+	p.tell(helper.Packet{Kind: helper.Start}) // a helper that is gone shows in what it does not answer
+	if err := p.await(s); err != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	return nil
+}
+
+// membership is how the helper gets into the cgroup, if there is one.
+type membership struct {
+	files   []*os.File
+	tasks   int
+	into    bool
+	lacking string // why there is none
+}
+
+func (m membership) close() {
+	for _, f := range m.files {
+		f.Close()
+	}
+}
+
+// join makes the cgroup.
+func (p *process) join(spec sandbox.Spec) (m membership, err error) {
 	p.cgroup, err = makeCgroup(spec.Limits)
-	switch {
-	case err == nil:
-		if contains(spec.Require, sandbox.LayerCgroup) && p.cgroup.layer().State != sandbox.Enforced {
-			return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "all limits by a cgroup", Have: p.cgroup.layer().Why}
-		}
-		tasks, into, err := p.cgroup.entrances()
-		if err != nil {
-			return nil, err
-		}
-		cgroupFiles, h.cgroupTasks, h.cgroupInto = tasks, len(tasks), into != nil
-		if into != nil {
-			cgroupFiles = append(cgroupFiles, into)
-		}
-	case errors.Is(err, errNoCgroup):
-		p.cgroup, noCgroup = nil, err.Error()
+	if errors.Is(err, errNoCgroup) {
+		p.cgroup = nil
 		if !mayMiss(spec, sandbox.LayerCgroup) {
-			return nil, &sandbox.UnsupportedError{
-				Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: noCgroup,
+			return m, &sandbox.UnsupportedError{
+				Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: err.Error(),
 				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing",
 			}
 		}
-		if tier == userNamespace && !h.admin {
-			h.rlimits = append(h.rlimits, processRlimit(spec.Limits)...)
-		}
-	default:
-		return nil, err
+		return membership{lacking: err.Error()}, nil
 	}
-
-	s, err := compile(spec, h, t)
 	if err != nil {
-		return nil, err
+		p.cgroup = nil
+		return m, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if l := p.cgroup.layer(); contains(spec.Require, sandbox.LayerCgroup) && l.State != sandbox.Enforced {
+		return m, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "all limits by a cgroup", Have: l.Why}
 	}
-	if err := p.launch(cmd, h, s, spec, cgroupFiles); err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { p.killHelper() })
-	err = p.await(s)
-	stop()
+	tasks, into, err := p.cgroup.entrances()
 	if err != nil {
-		p.reap()
-		return nil, errors.Join(ctx.Err(), err)
+		return m, err
 	}
-	p.report = report(h, spec, p.cgroup, noCgroup, why)
-	return p, nil
+	m = membership{files: tasks, tasks: len(tasks), into: into != nil}
+	if m.into {
+		m.files = append(m.files, into)
+	}
+	return m, nil
 }
 
 const tmpPrefix = "sandbox-exec-tmp-"
@@ -344,15 +396,10 @@ func retarget(env []string, from, to string) []string {
 
 // launch starts the helper. Nothing of the policy is on its argv or in its
 // environment; the block holds it.
-func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cgroupFiles []*os.File) error {
+func (p *process) launch(cmd *exec.Cmd, id identity, tier tier, network sandbox.Network, block *os.File, cgroupFiles []*os.File) error {
 	setupError := func(step string, err error) error {
 		return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: step, Err: err}
 	}
-	block, err := memoryFile(s.encode())
-	if err != nil {
-		return setupError("make the helper's block", err)
-	}
-	defer block.Close()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return setupError("make a socket for the helper", err)
@@ -388,16 +435,16 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 	// No death signal: that is one of the thread that forks, which can end
 	// before the program does. The end of the socket is that of the parent.
 	attr := &syscall.SysProcAttr{}
-	if h.tier.mounts() {
+	if tier.mounts() {
 		attr.Cloneflags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-		if spec.Network == sandbox.NetworkOff {
+		if network == sandbox.NetworkOff {
 			attr.Cloneflags |= unix.CLONE_NEWNET
 		}
 	}
-	if h.tier == userNamespace {
+	if tier == userNamespace {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
-		attr.UidMappings, attr.GidMappings = h.uidMap, h.gidMap
-		attr.GidMappingsEnableSetgroups = h.admin
+		attr.UidMappings, attr.GidMappings = id.uidMap, id.gidMap
+		attr.GidMappingsEnableSetgroups = id.admin
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 	}
 	fds := make([]uintptr, len(files))
@@ -416,7 +463,7 @@ func (p *process) launch(cmd *exec.Cmd, h *host, s *setup, spec sandbox.Spec, cg
 	runtime.KeepAlive(files)
 	if err != nil {
 		var errno syscall.Errno
-		if h.tier.mounts() && errors.As(err, &errno) && namespacesRefused(errno) {
+		if tier.mounts() && errors.As(err, &errno) && namespacesRefused(errno) {
 			return &noNamespaces{"make namespaces", errno}
 		}
 		return setupError("start the helper", err)
@@ -492,7 +539,10 @@ func (p *process) send(sig syscall.Signal, all uint32) error {
 	if p.done {
 		return os.ErrProcessDone
 	}
-	pkt := helper.Packet{Kind: helper.Signal, A: uint32(sig), B: all}
+	return p.tell(helper.Packet{Kind: helper.Signal, A: uint32(sig), B: all})
+}
+
+func (p *process) tell(pkt helper.Packet) error {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
 	_, err := p.sock.Write(b)
 	return err
@@ -595,8 +645,8 @@ func (p *process) clean() error {
 // Report implements [sandbox.Process].
 func (p *process) Report() sandbox.Report { return p.report }
 
-// memoryFile is a file without a name that holds b.
-func memoryFile(b []byte) (*os.File, error) {
+// memoryFile is a file without a name.
+func memoryFile() (*os.File, error) {
 	const noexecSeal = 0x8 // MFD_NOEXEC_SEAL, Linux 6.3; a must where vm.memfd_noexec=2
 	fd, err := unix.MemfdCreate("block", unix.MFD_CLOEXEC|noexecSeal)
 	if err == unix.EINVAL {
@@ -605,10 +655,5 @@ func memoryFile(b []byte) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), "block")
-	if _, err := f.Write(b); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return os.NewFile(uintptr(fd), "block"), nil
 }

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // fakeHost is a machine on which the paths of fakeSpec are there.
 func fakeHost() *host {
 	h := &host{
-		uid: 1000, gid: 1000, abi: 7, mountSetattr: true,
+		identity: identity{uid: 1000, gid: 1000}, abi: 7, mountSetattr: true,
 		files: map[string]file{}, kinds: map[string]kind{},
 		aliases:   map[string][]string{"/home/u/.ssh": {"/mnt/home/u/.ssh"}},
 		devices:   []string{"null", "tty"},
@@ -278,7 +278,7 @@ func BenchmarkSurvey(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := survey(spec, userNamespace); err != nil {
+		if _, err := survey(spec, identity{}, userNamespace); err != nil {
 			b.Fatal(err)
 		}
 	}

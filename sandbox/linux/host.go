@@ -21,11 +21,8 @@ import (
 
 // host is all that compile needs to know of the machine.
 type host struct {
-	uid, gid     int
+	identity
 	tier         tier
-	admin        bool                   // root with CAP_SYS_ADMIN
-	uidMap       []syscall.SysProcIDMap // of the user namespace
-	gidMap       []syscall.SysProcIDMap
 	abi          int  // of Landlock; 0 = none
 	mountSetattr bool // Linux 5.12
 	mounts       []mount
@@ -44,6 +41,33 @@ type host struct {
 	cgroupInto   bool             // and whether the directory of a v2 group
 	ignored      []syscall.Signal // of the helper's list, those that stay ignored
 	sigmask      uint64           // that the program starts with
+}
+
+// identity is who we are, and who that is in a user namespace of our own.
+type identity struct {
+	uid, gid       int
+	admin          bool // root with CAP_SYS_ADMIN
+	uidMap, gidMap []syscall.SysProcIDMap
+}
+
+func identify() (identity, error) {
+	id := identity{uid: os.Geteuid(), gid: os.Getegid(), admin: isAdmin()}
+	// A user keeps the one id. Root keeps all that there are, so that owners of
+	// files stay what they are and id changes work, with none of its power over
+	// the host.
+	id.uidMap = []syscall.SysProcIDMap{{ContainerID: id.uid, HostID: id.uid, Size: 1}}
+	id.gidMap = []syscall.SysProcIDMap{{ContainerID: id.gid, HostID: id.gid, Size: 1}}
+	if !id.admin {
+		return id, nil
+	}
+	var err error
+	if id.uidMap, err = ownMap("/proc/self/uid_map"); err == nil {
+		id.gidMap, err = ownMap("/proc/self/gid_map")
+	}
+	if err != nil {
+		return id, &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "read our id maps", Err: err, Hint: "mount /proc"}
+	}
+	return id, nil
 }
 
 // file is what a path is on the host.
@@ -71,27 +95,12 @@ type mount struct {
 
 // survey looks at the host. It opens nothing for reading in a place that the
 // workspace can choose.
-func survey(spec sandbox.Spec, t tier) (*host, error) {
+func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 	h := &host{
-		uid: os.Geteuid(), gid: os.Getegid(), tier: t,
+		identity: id, tier: t,
 		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, aliases: map[string][]string{},
 	}
 	defer h.closeDirs()
-	h.admin = isAdmin()
-	// A user keeps the one id. Root keeps all that there are, so that owners of
-	// files stay what they are and id changes work, with none of its power over
-	// the host.
-	h.uidMap = []syscall.SysProcIDMap{{ContainerID: h.uid, HostID: h.uid, Size: 1}}
-	h.gidMap = []syscall.SysProcIDMap{{ContainerID: h.gid, HostID: h.gid, Size: 1}}
-	if h.admin {
-		var err error
-		if h.uidMap, err = ownMap("/proc/self/uid_map"); err == nil {
-			h.gidMap, err = ownMap("/proc/self/gid_map")
-		}
-		if err != nil {
-			return nil, &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "read our id maps", Err: err, Hint: "mount /proc"}
-		}
-	}
 	h.abi = landlockABI()
 	h.mountSetattr = haveMountSetattr()
 

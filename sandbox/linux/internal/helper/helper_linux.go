@@ -19,6 +19,16 @@ func handshake() *Header {
 	if err != nil || typ != syscall.SOCK_SEQPACKET || !named() {
 		return nil
 	}
+	// The parent compiles while we start, and gives up by closing its end.
+	var start Packet
+	b := (*[unsafe.Sizeof(start)]byte)(unsafe.Pointer(&start))
+	n, err := syscall.Read(SocketFD, b[:])
+	for err == syscall.EINTR {
+		n, err = syscall.Read(SocketFD, b[:])
+	}
+	if err != nil || n != len(b) || start.Kind != Start {
+		exit(125)
+	}
 	var st syscall.Stat_t
 	if syscall.Fstat(BlockFD, &st) != nil || st.Size < int64(unsafe.Sizeof(Header{})) || st.Size > 64<<20 {
 		return nil

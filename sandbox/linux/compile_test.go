@@ -265,6 +265,42 @@ func TestEnumerate(t *testing.T) {
 	}
 }
 
+// TestLook finds what is there, in directories long and short, and nothing else.
+func TestLook(t *testing.T) {
+	for _, entries := range []int{3, 3000} {
+		home, err := os.MkdirTemp("/var/tmp", "sandbox-exec-test-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(home)
+		for i := range entries {
+			os.WriteFile(filepath.Join(home, "entry-with-a-long-name-"+strconv.Itoa(i)), nil, 0o600)
+		}
+		os.Mkdir(home+"/.ssh", 0o700)
+		os.Symlink(".ssh", home+"/.link")
+		os.Symlink("nowhere", home+"/.dangling")
+		spec := sandbox.Spec{}
+		for _, name := range []string{".ssh", ".link", ".dangling", ".absent/deep", "entry-with-a-long-name-2/x"} {
+			spec.Files = append(spec.Files, sandbox.FileRule{Path: home + "/" + name})
+		}
+		for i := range 2 * manyNames {
+			spec.Files = append(spec.Files, sandbox.FileRule{Path: home + "/.secret" + strconv.Itoa(i)})
+		}
+		h, err := survey(spec, identity{}, userNamespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]file{
+			"/.ssh": {path: home + "/.ssh", kind: directory}, "/.link": {path: home + "/.ssh", kind: directory, link: true},
+			"/.dangling": {}, "/.absent/deep": {}, "/.secret1": {}, "/entry-with-a-long-name-2/x": {},
+		} {
+			if got := h.files[home+path]; got != want {
+				t.Errorf("%d entries, %s: %+v, want %+v", entries, path, got, want)
+			}
+		}
+	}
+}
+
 // BenchmarkSurvey looks at a host with a long list of secrets, most of them
 // absent, as they are.
 func BenchmarkSurvey(b *testing.B) {

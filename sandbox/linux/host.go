@@ -26,8 +26,10 @@ type host struct {
 	abi          int  // of Landlock; 0 = none
 	mountSetattr bool // Linux 5.12
 	mounts       []mount
-	files        map[string]file     // by the path as a rule has it
-	kinds        map[string]kind     // by the resolved path
+	files        map[string]file // by the path as a rule has it
+	kinds        map[string]kind // by the resolved path
+	names        map[string]int  // how many names are looked for in a directory
+	lists        map[string]map[string]struct{}
 	dirs         map[string]int      // descriptors of directories that were looked into; -1 = not there
 	aliases      map[string][]string // of hidden paths: where else they show
 	devices      []string
@@ -98,7 +100,7 @@ type mount struct {
 func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 	h := &host{
 		identity: id, tier: t,
-		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, aliases: map[string][]string{},
+		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, names: map[string]int{}, lists: map[string]map[string]struct{}{}, aliases: map[string][]string{},
 	}
 	defer h.closeDirs()
 	h.abi = landlockABI()
@@ -110,6 +112,12 @@ func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 			Layer: sandbox.LayerNamespaces, Step: "read /proc/self/mountinfo", Err: err,
 			Hint: "mount /proc",
 		}
+	}
+	for _, r := range spec.Files {
+		h.names[dirOf(r.Path)]++
+	}
+	for _, n := range spec.Protect {
+		h.names[dirOf(n.Path)]++
 	}
 	for _, r := range spec.Files {
 		if f := h.look(r.Path); r.Access == sandbox.None && f.kind != absent {
@@ -152,16 +160,85 @@ func (h *host) look(path string) file {
 	if ok {
 		return f
 	}
-	slash := strings.LastIndexByte(path, '/')
-	dir := h.dir(path[:slash])
-	if dir == -1 {
+	dir := h.dir(dirOf(path))
+	name := path[len(dirOf(path))+1:]
+	if dir == -1 || h.listed(dirOf(path), dir, name) == no {
 		return file{path: path}
 	}
-	if f = lookup(path, dir, path[slash+1:]); f.kind != absent {
+	if f = lookup(path, dir, name); f.kind != absent {
 		h.files[path] = f
 		h.kinds[f.path] = f.kind
 	}
 	return f
+}
+
+// dirOf is the directory of a clean path, "" being the root.
+func dirOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
+
+type answer uint8
+
+const (
+	unknown answer = iota
+	no
+)
+
+// manyNames in one directory are looked for in its listing, if that is short.
+const manyNames = 16
+
+// listed says whether a name is surely not in a directory. One call that lists
+// it stands for a call for each of many names that are not there. A directory
+// that does not fit into the buffer, or on a file system that may hold more
+// than it lists, is not asked; letters count in either case, because the file
+// system may ignore it.
+func (h *host) listed(path string, dir int, name string) answer {
+	if h.names[path] < manyNames || name == "" {
+		return unknown
+	}
+	list, ok := h.lists[path]
+	if !ok {
+		list = shortListing(dir)
+		h.lists[path] = list
+	}
+	if list == nil {
+		return unknown
+	}
+	if _, there := list[strings.ToLower(name)]; there {
+		return unknown
+	}
+	return no
+}
+
+// shortListing is the names of a directory in lower case, or nil.
+func shortListing(dir int) map[string]struct{} {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(dir, &fs) != nil {
+		return nil
+	}
+	switch fs.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC,
+		unix.OVERLAYFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
+	default:
+		return nil
+	}
+	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 32<<10)
+	n, err := unix.ReadDirent(fd, buf)
+	if err != nil {
+		return nil
+	}
+	_, _, names := syscall.ParseDirent(buf[:n], -1, nil)
+	if n, err = unix.ReadDirent(fd, buf); err != nil || n != 0 {
+		return nil // there is more
+	}
+	list := make(map[string]struct{}, len(names))
+	for _, name := range names {
+		list[strings.ToLower(name)] = struct{}{}
+	}
+	return list
 }
 
 // dir opens a directory, "" being the root, or returns -1.
@@ -171,7 +248,7 @@ func (h *host) dir(path string) int {
 		return fd
 	}
 	fd = -1
-	if slash := strings.LastIndexByte(path, '/'); path == "" || h.dir(path[:slash]) != -1 {
+	if path == "" || h.dir(dirOf(path)) != -1 {
 		var err error
 		if fd, err = unix.Open(path+"/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 			fd = -1

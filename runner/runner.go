@@ -493,7 +493,7 @@ func (k *call) compile() error {
 	if k.spec, err = k.profile.Spec(k.place); err != nil {
 		return err
 	}
-	if err := guardConfig(&k.place, k.spec.Files); err != nil {
+	if err := guardOwn(&k.place, k.spec.Files); err != nil {
 		return err
 	}
 	from := k.Env

@@ -376,12 +376,20 @@ func (s *Settings) changeConfig(change func(name string, data []byte) ([]byte, e
 	return changeFile(file, func(data []byte) ([]byte, error) { return change(s.ConfigFile(), data) })
 }
 
-// guardConfig refuses a run whose command could write the configuration of the
-// next: where config.toml is a link, its target is not in the directory that is
-// hidden.
-func guardConfig(where *profiles.Place, rules []sandbox.FileRule) error {
-	if where.ConfigDir == "" {
-		return nil
+// guardOwn sees to it that the command cannot write what decides about the
+// next. Our directories are hidden where they are; one that is missing where
+// the command could make it, as in a workspace that is the home, is made first.
+// Where config.toml is a link out of its directory, its target is not hidden.
+func guardOwn(where *profiles.Place, rules []sandbox.FileRule) error {
+	for _, dir := range []string{where.ConfigDir, where.StateDir} {
+		if !slices.ContainsFunc(rules, func(r sandbox.FileRule) bool {
+			return r.Access == sandbox.ReadWrite && sandbox.Covers(r.Path, dir)
+		}) {
+			continue
+		}
+		if err := ownDir(dir, dir); err != nil {
+			return &StateError{Path: dir, Err: cause(err), Hint: "the command could make it, and with it what the next may do: make it a directory of yours"}
+		}
 	}
 	file := filepath.Join(where.ConfigDir, "config.toml")
 	real, err := resolver{}.Resolve(file)

@@ -34,7 +34,7 @@ func holds(p *profiles.Profile, asked []policy.Target) Holds {
 	h := Holds{Workspace: p.Workspace.String(), Network: p.Network.String(), Read: []string{}, Write: []string{}}
 	for _, t := range asked {
 		switch {
-		case !opens(t):
+		case !opens(t) || t.Reason == policy.FileChange || t.Reason == policy.InsideRoot:
 		case t.Action == policy.FileRead:
 			h.Read = append(h.Read, t.Resource)
 		case t.Action == policy.FileWrite:

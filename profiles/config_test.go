@@ -222,8 +222,10 @@ func TestProjectApply(t *testing.T) {
 		{"[environment.set]\nX = '1'", nil, func(p *Profile) { p.Set = map[string]string{"X": "1"} }, `environment.set X = "1"`},
 		{"[limits]\nmemory = '512M'", nil, func(p *Profile) { p.Limits.Memory = 512 << 20 }, ""},
 		{"[limits]\nmemory = '2G'", nil, func(p *Profile) { p.Limits.Memory = 2 << 30 }, "limits.memory"},
-		{"[limits]\nmemory = '512M'", func(p *Profile) { p.Limits.Memory, p.MemoryShare = 0, 1 },
-			func(p *Profile) { p.Limits.Memory, p.MemoryShare = 512<<20, 0 }, ""},
+		{
+			"[limits]\nmemory = '512M'", func(p *Profile) { p.Limits.Memory, p.MemoryShare = 0, 1 },
+			func(p *Profile) { p.Limits.Memory, p.MemoryShare = 512<<20, 0 }, "",
+		},
 		{"[limits]\nmemory = 'unlimited'", nil, func(p *Profile) { p.Limits.Memory = -1 }, "limits.memory"},
 		{"[limits]\nmemory = '2G'", func(p *Profile) { p.Limits.Memory = -1 }, func(p *Profile) { p.Limits.Memory = 2 << 30 }, ""},
 		{"[limits]\npids = 10", nil, func(p *Profile) { p.Limits.PIDs = 10 }, ""},

@@ -12,8 +12,14 @@ import (
 
 func TestTailKeepsTheEnd(t *testing.T) {
 	for _, sizes := range [][]int{
-		{0}, {1, 1, 1}, {TailSize}, {TailSize + 1}, {10, TailSize, 10}, {3 * TailSize},
-		{TailSize, TailSize, TailSize}, {1000, 2*TailSize - 1000, 1, 1},
+		{0},
+		{1, 1, 1},
+		{TailSize},
+		{TailSize + 1},
+		{10, TailSize, 10},
+		{3 * TailSize},
+		{TailSize, TailSize, TailSize},
+		{1000, 2*TailSize - 1000, 1, 1},
 	} {
 		var all []byte
 		var tail tail

@@ -65,7 +65,7 @@ func place(c *Command) (profiles.Place, []Notice, error) {
 func imagine(at Where) (profiles.Place, error) {
 	for _, dir := range []string{at.Dir, at.Workspace, at.Home} {
 		if dir != "" && (!filepath.IsAbs(dir) || filepath.Clean(dir) != dir) {
-			return profiles.Place{}, &CommandError{Field: "place", Value: dir, Err: errors.New("want an absolute path without . and ..")}
+			return profiles.Place{}, &CommandError{Field: "place", Value: dir, Err: errors.New("want an absolute path, and no dots between slashes")}
 		}
 	}
 	home, _ := homes(nil)

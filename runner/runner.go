@@ -127,8 +127,10 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	guards := watchNames(k.spec.Protect)
 	watchman, err := startWatch(k.place, guards)
 	if err != nil && k.place.TmpDir != "" { // else it is said already
-		k.notices = append(k.notices, Notice{Kind: NoticeState, Path: k.place.StateDir,
-			Text: fmt.Sprintf("protected names that appear are told, not moved away: %v", err)})
+		k.notices = append(k.notices, Notice{
+			Kind: NoticeState, Path: k.place.StateDir,
+			Text: fmt.Sprintf("protected names that appear are told, not moved away: %v", err),
+		})
 	}
 
 	proc, err := k.backend.Start(ctx, k.exec, k.spec)

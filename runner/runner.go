@@ -254,9 +254,13 @@ func prepare(c Command) (*call, error) {
 		return nil, err
 	}
 	k := &call{Command: c, profile: *c.Profile}
-	var err error
-	if k.place, k.notices, err = place(&c); err != nil {
-		return nil, err
+	if found := c.Settings.takePlace(&c); found != nil {
+		k.place, k.notices = found.place, found.notices
+	} else {
+		var err error
+		if k.place, k.notices, err = place(&c); err != nil {
+			return nil, err
+		}
 	}
 	k.judge()
 	return k, nil

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
@@ -31,17 +33,49 @@ type Settings struct {
 	Grants    []policy.Rule
 
 	place profiles.Place
+	// found is the place for the command that the settings were loaded for.
+	// Only the first run takes it: for later ones it may have changed.
+	found atomic.Pointer[foundPlace]
+}
+
+type foundPlace struct {
+	dir, workspace string // as they were given
+	from           string // the current directory then
+	place          profiles.Place
+	notices        []Notice
+}
+
+// takePlace returns the place for c if the settings have just found it.
+func (s *Settings) takePlace(c *Command) *foundPlace {
+	if s == nil || c.Env != nil {
+		return nil
+	}
+	found := s.found.Swap(nil)
+	if found == nil || found.dir != c.Dir || found.workspace != c.Workspace {
+		return nil
+	}
+	if from, err := os.Getwd(); err != nil || from != found.from {
+		return nil
+	}
+	return found
 }
 
 // LoadSettings reads the settings for a command that runs in dir with this
 // workspace; "" as in a Command. A file that cannot be used is an error: a
 // *StateError or a *profiles.Error.
 func LoadSettings(dir, workspace string) (*Settings, error) {
-	where, _, err := place(&Command{Dir: dir, Workspace: workspace})
+	where, notices, err := place(&Command{Dir: dir, Workspace: workspace})
 	if err != nil {
 		return nil, err
 	}
-	return loadSettings(where)
+	s, err := loadSettings(where)
+	if err != nil {
+		return nil, err
+	}
+	if from, err := os.Getwd(); err == nil {
+		s.found.Store(&foundPlace{dir, workspace, from, where, notices})
+	}
+	return s, nil
 }
 
 // LoadSettingsAt is LoadSettings for a place that need not exist.
@@ -94,18 +128,13 @@ func (s *Settings) trustFile() string {
 // Profile returns a profile of that name, or for "" the one that the person
 // set, with all that the settings change in it. It is the caller's own.
 func (s *Settings) Profile(name string) (*profiles.Profile, []Notice, error) {
-	loaded, err := profiles.Load(cmp.Or(name, s.Config.Profile, "workspace"))
+	p, err := s.personal(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := *loaded
-	if name == "" && s.Config.Mode != nil {
-		p.Mode = *s.Config.Mode
-	}
-	s.Config.Apply(&p)
 	var notices []Notice
 	if s.Project != nil {
-		left, err := s.Project.Apply(&p, s.Trusted)
+		left, err := s.Project.Apply(p, s.Trusted)
 		if err != nil {
 			return nil, nil, &StateError{Path: s.Project.File, Err: err}
 		}
@@ -117,7 +146,21 @@ func (s *Settings) Profile(name string) (*profiles.Profile, []Notice, error) {
 		}
 	}
 	p.Rules = slices.Concat(p.Rules, s.Grants)
-	return &p, notices, nil
+	return p, notices, nil
+}
+
+// personal is Profile without what is the workspace's.
+func (s *Settings) personal(name string) (*profiles.Profile, error) {
+	loaded, err := profiles.Load(cmp.Or(name, s.Config.Profile, "workspace"))
+	if err != nil {
+		return nil, err
+	}
+	p := *loaded
+	if name == "" && s.Config.Mode != nil {
+		p.Mode = *s.Config.Mode
+	}
+	s.Config.Apply(&p)
+	return &p, nil
 }
 
 // Reviewer returns what settles questions in mode auto, or nil.
@@ -408,9 +451,7 @@ func (s *Settings) Untrusted() ([]string, error) {
 	if s.Project == nil {
 		return nil, nil
 	}
-	without := *s
-	without.Project = nil
-	p, _, err := without.Profile("")
+	p, err := s.personal("")
 	if err != nil {
 		return nil, err
 	}

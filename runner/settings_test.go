@@ -216,3 +216,36 @@ func FuzzPatternTokens(f *testing.F) {
 		}
 	})
 }
+
+// The place that the settings found is that of the first command, if nothing
+// has moved since.
+func TestSettingsLendTheirPlaceOnce(t *testing.T) {
+	home, ws := ownHome(t)
+	t.Chdir(ws)
+	for name, test := range map[string]struct {
+		before func()
+		c      Command
+		lent   bool
+	}{
+		"the same":              {nil, Command{}, true},
+		"another workspace":     {nil, Command{Workspace: home}, false},
+		"another directory":     {nil, Command{Dir: home}, false},
+		"another environment":   {nil, Command{Env: []string{"HOME=/x"}}, false},
+		"the directory changed": {func() { t.Chdir(home) }, Command{}, false},
+	} {
+		t.Chdir(ws)
+		s, err := LoadSettings("", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.before != nil {
+			test.before()
+		}
+		if lent := s.takePlace(&test.c) != nil; lent != test.lent {
+			t.Errorf("%s: lent %v", name, lent)
+		}
+		if s.takePlace(&test.c) != nil {
+			t.Errorf("%s: lent twice", name)
+		}
+	}
+}

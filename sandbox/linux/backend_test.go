@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -303,6 +304,31 @@ func TestKill(t *testing.T) {
 		}
 		if err := p.Kill(); !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("Kill after Wait: %v", err)
+		}
+	}
+}
+
+// TestSignalsToHelper: the program cannot end the helper.
+func TestSignalsToHelper(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	out, exit := f.exec(t, userNamespace, nil, "/bin/sh", "-c",
+		`i=1; while [ $i -le 64 ]; do case $i in 32|33) ;; *) kill -$i 1;; esac; i=$((i+1)); done; kill -KILL 1; sleep 0.1; echo alive; exit 3`)
+	if exit.Lost || exit.Status.ExitStatus() != 3 || !strings.HasSuffix(out, "alive") {
+		t.Errorf("%+v, %q", exit, out)
+	}
+}
+
+// TestIgnoredSignals: what the caller ignores stays ignored, nothing else is.
+func TestIgnoredSignals(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	signal.Ignore(unix.SIGUSR2)
+	defer signal.Reset(unix.SIGUSR2)
+	for _, tier := range tiers(t) {
+		status := f.in(t, tier, "sigign")
+		if status != "0000000000000800" { // 1 << (12 - 1)
+			t.Errorf("%v: ignored %q", tier, status)
 		}
 	}
 }

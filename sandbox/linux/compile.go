@@ -546,9 +546,10 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 	for _, r := range h.rlimits {
 		b.sys(fmt.Sprintf("limit resource %d to %d", r.resource, r.value), "getrlimit(2)", unix.SYS_PRLIMIT64, num(0), num(r.resource), b.words(r.value, r.value), num(0))
 	}
+	fresh := b.words(0, 0, 0, 0) // struct sigaction: SIG_DFL
 	for _, sig := range helper.Ignored() {
 		if !containsSignal(h.ignored, sig) {
-			b.sys("default action for "+unix.SignalName(sig), "", unix.SYS_RT_SIGACTION, num(int(sig)), b.words(0, 0, 0, 0), num(0), num(8))
+			b.sys("default action for a signal", "", unix.SYS_RT_SIGACTION, num(int(sig)), fresh, num(0), num(8))
 		}
 	}
 	if h.abi > 0 {

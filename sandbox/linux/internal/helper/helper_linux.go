@@ -60,9 +60,10 @@ func named() bool {
 }
 
 func main(h *Header) {
-	// Signals that a terminal or a parent sends to the process group are for
-	// the program; the steps give it back their default action.
-	for _, sig := range ignored {
+	// What a terminal or a parent sends to the process group is for the program,
+	// and what the program sends to us must not end us. The steps give the
+	// program its default actions back.
+	for _, sig := range Ignored() {
 		var sa [4]uint64
 		sa[0] = 1 // SIG_IGN
 		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&sa)), 0, 8, 0, 0)
@@ -91,13 +92,17 @@ func main(h *Header) {
 	exit(0)
 }
 
-var ignored = [...]syscall.Signal{
-	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGALRM,
-	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
+// Ignored lists the signals that the helper ignores: all that it can but the
+// one that tells of children.
+func Ignored() []syscall.Signal {
+	var out []syscall.Signal
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		if sig != syscall.SIGKILL && sig != syscall.SIGSTOP && sig != syscall.SIGCHLD {
+			out = append(out, sig)
+		}
+	}
+	return out
 }
-
-// Ignored lists the signals that the helper ignores, for the steps that undo it.
-func Ignored() []syscall.Signal { return ignored[:] }
 
 // run runs n steps from the first on. It is called in a forked child of a
 // program with several threads, so it must not allocate, lock or grow its stack.

@@ -46,7 +46,7 @@ func (f *frame) add(c *command, it item) {
 			it.layers = append(it.layers, append([]string{base}, it.Argv[1:]...))
 		}
 		for _, w := range c.argv {
-			it.Dynamic = it.Dynamic || w.kind == dynamicWord
+			it.Dynamic = it.Dynamic || w.kind == dynamicWord || w.process
 		}
 	}
 	it.Wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], c.wrappers...)

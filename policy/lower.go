@@ -39,18 +39,19 @@ type judge struct {
 // frame is one script text that is analysed: the call's own, or one found in a
 // word of it.
 type frame struct {
-	j        *judge
-	text     string
-	lang     syntax.LangVariant
-	outer    *[2]int // span of the enclosing command when the text is nested
-	wrappers []string
-	shells   int // scripts around this one
-	nesting  int // constructs around the current command
-	inFunc   []*function
-	argsOnly bool // the words are not shell text
-	loops    int  // loops around the current command that are followed twice
-	maybes   []maybe
-	traps    []trap
+	j             *judge
+	text          string
+	lang          syntax.LangVariant
+	outer         *[2]int // span of the enclosing command when the text is nested
+	wrappers      []string
+	shells        int // scripts around this one
+	nesting       int // constructs around the current command
+	inFunc        []*function
+	argsOnly      bool // the words are not shell text
+	substitutions int  // substitutions around the current command
+	loops         int  // loops around the current command that are followed twice
+	maybes        []maybe
+	traps         []trap
 }
 
 // maybe is a text that a variable in a word may hold.
@@ -187,6 +188,9 @@ func (f *frame) script(st *state, in stdin) output {
 		f.rawScan(f.text, st)
 		f.text = text
 	}
+	if strings.HasSuffix(f.text, "\\") {
+		f.j.note(ShellDifference, "a backslash at the end of the text", f.span(len(f.text)-1, len(f.text)))
+	}
 	if strings.Contains(f.text, "$\\\n") {
 		f.j.note(ShellDifference, "a line that is continued between a dollar and its name", f.span(0, len(f.text)))
 	}
@@ -195,18 +199,24 @@ func (f *frame) script(st *state, in stdin) output {
 		pool = parsers[1]
 	}
 	parser := pool.Get().(*syntax.Parser)
-	out, n, last := output{}, 0, 0
+	// A here-document is read after the other statements of its line, so that
+	// all are parsed before one is looked at.
+	var list []*syntax.Stmt
 	var failed error
 	for s, err := range parser.StmtsSeq(strings.NewReader(f.text)) {
-		if failed = err; err != nil {
-			continue // the parser panics when its last error is not taken
+		if err != nil {
+			failed = err // the parser panics when its last error is not taken
+			continue
 		}
+		list = append(list, s)
+	}
+	pool.Put(parser)
+	out, last := output{}, 0
+	for _, s := range list {
 		fl := f.stmt(s, *st, in)
 		*st = join(fl.ok, fl.err)
 		out, last = fl.out, f.at(s.End())
-		n++
 	}
-	pool.Put(parser)
 	if failed != nil {
 		// Shells run the complete lines that come before a syntax error, so
 		// what was lowered counts.
@@ -219,7 +229,7 @@ func (f *frame) script(st *state, in stdin) output {
 	if f.j.over {
 		f.rawScan(f.text, st)
 	}
-	if n != 1 {
+	if len(list) != 1 {
 		out = output{}
 	}
 	return out
@@ -388,7 +398,9 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 		}
 		return through(after)
 	case *syntax.FuncDecl:
-		return f.funcDecl(c, st)
+		head, rest := splitFunction(s)
+		fl := f.funcDecl(head.Cmd.(*syntax.FuncDecl), st)
+		return f.follow(st, fl, rest, in)
 	case *syntax.ArithmCmd:
 		f.arithm(c.X, &st)
 		return through(st)
@@ -406,12 +418,21 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 		if c.Stmt == nil {
 			return through(st)
 		}
-		return f.stmt(withoutDashes(c.Stmt), st, in)
+		return f.stmt(f.withoutDashes(c.Stmt), st, in)
 	case *syntax.CoprocClause:
+		if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); c.Name != nil && !compound(c.Stmt.Cmd) || !compound(c.Stmt.Cmd) && (!ok || len(c.Stmt.Redirs) > 0) || ok && len(call.Args) > 0 && strings.Contains(f.node(call.Args[0]), "=") {
+			// The parser takes the first word of a pipeline for a name, and
+			// an assignment for a program.
+			f.j.note(ShellDifference, "a coprocess that is not a plain command", f.spanOf(c))
+		}
+		if f.substitutions > 0 {
+			// bash prints and reads a substitution again, and takes the name
+			// that it gave the coprocess for a program.
+			f.j.note(ShellDifference, "a coprocess in a substitution", f.spanOf(c))
+		}
 		name := "COPROC"
 		if c.Name != nil && c.Stmt.Cmd == nil {
 			// A name comes only before a compound command; this is a program.
-			f.j.note(ShellDifference, "a coprocess that is only redirected", f.spanOf(c))
 			f.call(&syntax.CallExpr{Args: []*syntax.Word{c.Name}}, f.j.newState(st), stdin{kind: stdinUnknown}, f.spanOf(c))
 		}
 		if c.Name != nil {
@@ -433,37 +454,91 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 
 // withoutDashes drops the "--" that ends the options of the time keyword, which
 // the parser takes for the name of a program.
-func withoutDashes(s *syntax.Stmt) *syntax.Stmt {
+func (f *frame) withoutDashes(s *syntax.Stmt) *syntax.Stmt {
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok {
+		pipe := *b
+		pipe.X = f.withoutDashes(b.X)
+		rest := *s
+		rest.Cmd = &pipe
+		return &rest
+	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || call.Args[0].Lit() != "--" {
 		return s
 	}
 	rest := *s
 	rest.Cmd = nil
-	if len(call.Args) > 1 {
-		rest.Cmd = &syntax.CallExpr{Args: call.Args[1:]}
+	args := call.Args[1:]
+	f.j.note(ShellDifference, "what follows is read as after the keyword", f.spanOf(s))
+	for len(args) > 0 && strings.Contains(f.node(args[0]), "=") {
+		args = args[1:]
+	}
+	if len(args) > 0 {
+		rest.Cmd = &syntax.CallExpr{Args: args}
 	}
 	return &rest
 }
 
 func (f *frame) binary(c *syntax.BinaryCmd, st state, in stdin) flow {
-	switch c.Op {
-	case syntax.AndStmt:
-		x := f.stmt(c.X, st, in)
-		y := f.stmt(c.Y, x.ok, in)
-		return flow{ok: y.ok, err: join(x.err, y.err)}
-	case syntax.OrStmt:
-		x := f.stmt(c.X, st, in)
-		y := f.stmt(c.Y, x.err, in)
-		return flow{ok: join(x.ok, y.ok), err: y.err}
-	default: // | and |&
+	if head, rest := splitFunction(c.Y); rest != nil {
+		first := *c
+		first.Y = head
+		fl := f.binary(&first, st, in)
+		return f.follow(st, fl, rest, in)
+	}
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 		f.forks(c.X.Cmd)
 		f.forks(c.Y.Cmd)
-		x := f.stmt(c.X, st.fork(), in)
-		// With lastpipe the right side runs in the current shell.
-		y := f.stmt(c.Y, st.fork(), x.out.pipe())
+		st = st.fork()
+	}
+	return f.operator(c.Op, st, f.stmt(c.X, st, in), c.Y, in)
+}
+
+// operator lowers what stands on the right of an operator. st is the state
+// before the left side, x what holds after it.
+func (f *frame) operator(op syntax.BinCmdOperator, st state, x flow, right *syntax.Stmt, in stdin) flow {
+	switch op {
+	case syntax.AndStmt:
+		y := f.stmt(right, x.ok, in)
+		return flow{ok: y.ok, err: join(x.err, y.err)}
+	case syntax.OrStmt:
+		y := f.stmt(right, x.err, in)
+		return flow{ok: join(x.ok, y.ok), err: y.err}
+	default: // | and |&; with lastpipe the right side runs in the current shell
+		y := f.stmt(right, st.fork(), x.out.pipe())
 		return flow{ok: st, err: st, out: y.out}
 	}
+}
+
+// splitFunction undoes what the parser does to a function that operators
+// follow: it takes them into the body, where the shells end the function after
+// its compound command. It returns the function alone, and the operators with
+// their right sides, the last one first.
+func splitFunction(s *syntax.Stmt) (head *syntax.Stmt, rest []*syntax.BinaryCmd) {
+	fn, ok := s.Cmd.(*syntax.FuncDecl)
+	if !ok {
+		return s, nil
+	}
+	body := fn.Body
+	for b, ok := body.Cmd.(*syntax.BinaryCmd); ok; b, ok = body.Cmd.(*syntax.BinaryCmd) {
+		rest = append(rest, b)
+		body = b.X
+	}
+	if rest == nil {
+		return s, nil
+	}
+	alone, stmt := *fn, *s
+	alone.Body = body
+	stmt.Cmd = &alone
+	return &stmt, rest
+}
+
+// follow lowers the operators behind a function.
+func (f *frame) follow(st state, fl flow, rest []*syntax.BinaryCmd, in stdin) flow {
+	for i := len(rest) - 1; i >= 0; i-- {
+		fl = f.operator(rest[i].Op, st, fl, rest[i].Y, in)
+	}
+	return fl
 }
 
 func (f *frame) ifClause(c *syntax.IfClause, st state, in stdin) flow {
@@ -730,8 +805,8 @@ func (f *frame) funcDecl(c *syntax.FuncDecl, st state) flow {
 		return through(st)
 	}
 	name := c.Name.Value
-	if _, ok := c.Body.Cmd.(*syntax.CallExpr); ok {
-		f.j.note(ShellDifference, "a function without braces", f.spanOf(c))
+	if !compound(c.Body.Cmd) {
+		f.j.note(ShellDifference, "a function that is not made of a compound command", f.spanOf(c))
 	}
 	fn := &function{name: name, body: c.Body}
 	if reason, detail := shadows(name); reason != "" {
@@ -754,6 +829,15 @@ func (f *frame) funcDecl(c *syntax.FuncDecl, st state) flow {
 		f.j.add(item{Target: Target{Action: Exec, Resource: name + "()", Span: f.spanOf(c), Reason: ForkBomb, Detail: "a function that starts itself beside itself"}, risk: riskDanger})
 	}
 	return through(st)
+}
+
+// compound reports a compound command, which is what a function is made of.
+func compound(c syntax.Command) bool {
+	switch c.(type) {
+	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.ArithmCmd, *syntax.TestClause:
+		return true
+	}
+	return false
 }
 
 // forks records that the enclosing function starts the command beside itself.

@@ -459,12 +459,12 @@ loop:
 			}
 		case scanOperand:
 			o := args[scan.next-1]
-			if w.assigns && assignment(o.text) > 0 && o.fixed >= assignment(o.text) {
-				n := assignment(o.text)
+			// Any word with an equals sign, whatever stands before it.
+			if n := strings.IndexByte(o.text[:o.fixed], '=') + 1; w.assigns && n > 0 {
 				inner.env = f.assigned(o.text[:n-1], o.from(n), c.span, false) || inner.env
 				continue
 			}
-			if o.literal() && o.text == "-" {
+			if o.literal() && o.text == "-" && w.dash {
 				continue
 			}
 			rest = args[scan.next-1:]

@@ -62,6 +62,14 @@ func (f *frame) parameter(p *syntax.ParamExp, st *state) (value, bool) {
 
 func (f *frame) inner(w *syntax.Word, st *state) {
 	if w != nil && len(w.Parts) > 0 {
+		// The shell runs process substitutions here, the parser takes them
+		// for text.
+		if text := f.node(w); strings.Contains(text, "<(") || strings.Contains(text, ">(") {
+			f.j.note(ShellDifference, "a process substitution inside an expansion", f.spanOf(w))
+			if k := strings.IndexAny(text, "<>"); k >= 0 {
+				f.rawScanDeny(text[k:], st)
+			}
+		}
 		f.fields(w.Parts, st, nil, f.at(w.Pos()), f.at(w.End()))
 	}
 }
@@ -450,7 +458,7 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 			case r.Op == syntax.DplOut && w.literal() && !strings.HasPrefix(w.text, "-") && (fd == "" || fd == "1"):
 				f.writePath(c, w, st) // >& file
 				toFile = true
-			case !w.literal():
+			case !w.literal() && !(w.fixed > 0 && w.text[0] == '-'):
 				f.addPath(c, FileWrite, w, w.text, DynamicPath, "a descriptor or a file that is known only when it runs", riskUnproven)
 			default:
 				f.j.note(ShellDifference, "a descriptor that is neither a number nor -", span)
@@ -497,7 +505,7 @@ func (f *frame) heredoc(r *syntax.Redirect, st *state) word {
 	}
 	if quoted {
 		if l := r.Hdoc.Lit(); l != "" || len(r.Hdoc.Parts) == 0 {
-			return literal(l)
+			return literal(withoutTabs(r, l))
 		}
 	}
 	d := decoder{f: f, st: st, fixed: -1}
@@ -507,10 +515,26 @@ func (f *frame) heredoc(r *syntax.Redirect, st *state) word {
 	d.any = true
 	d.flush()
 	w := d.out[0]
+	if w.literal() {
+		w.text = withoutTabs(r, w.text)
+		w.fixed = len(w.text)
+	}
 	if strings.Contains(w.text, "\\") {
 		w.kind = dynamicWord
 	}
 	return w
+}
+
+// withoutTabs takes the tabs from the start of each line of a <<- document.
+func withoutTabs(r *syntax.Redirect, text string) string {
+	if r.Op != syntax.DashHdoc || !strings.Contains(text, "\t") {
+		return text
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimLeft(l, "\t")
+	}
+	return strings.Join(lines, "")
 }
 
 // isTop reports whether the word names the root, home or something above it.

@@ -331,7 +331,9 @@ func (d *decoder) part(p syntax.WordPart, quoted, first, last bool) {
 		d.digits(d.f.node(p))
 	case *syntax.ProcSubst:
 		sub := d.st.fork()
+		d.f.substitutions++
 		d.f.stmts(p.Stmts, &sub, stdin{kind: stdinUnknown})
+		d.f.substitutions--
 		if len(d.buf) == 0 && !d.any {
 			d.w.process = true
 			d.buf = append(d.buf, "/dev/fd/63"...)
@@ -358,6 +360,11 @@ func (d *decoder) part(p syntax.WordPart, quoted, first, last bool) {
 func (d *decoder) lit(s string, first, last bool) {
 	if first && s != "" && s[0] == '~' && len(d.buf) == 0 && !d.any {
 		s = d.tilde(s, last)
+	}
+	if n := assignment(s); first && n > 0 && n < len(s) && s[n] == '~' && len(d.buf) == 0 && !d.any && d.f.lang != syntax.LangPOSIX {
+		// bash expands a tilde behind NAME= in any word of a command.
+		d.buf = append(d.buf, s[:n]...)
+		s = d.tilde(s[n:], last)
 	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
@@ -409,7 +416,7 @@ func (d *decoder) tilde(s string, last bool) string {
 		d.buf = append(d.buf, d.f.j.scope.Home...)
 	case name == "root":
 		d.buf = append(d.buf, "/root"...)
-	case name == "+" && len(d.st.dirs) == 1:
+	case name == "+" && len(d.st.dirs) == 1 && d.f.lang != syntax.LangPOSIX:
 		d.buf = append(d.buf, d.st.dirs[0]...)
 	case isUserName(name):
 		d.dynamic("~"+name, true) // the home of somebody else
@@ -516,7 +523,9 @@ func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
 		d.f.j.note(ShellDifference, "a substitution that runs in the current shell", d.f.spanOf(p))
 	}
 	sub := d.st.fork()
+	d.f.substitutions++
 	out := d.f.stmts(p.Stmts, &sub, stdin{})
+	d.f.substitutions--
 	if out.kind == outText {
 		d.known(value{state: boundText, text: strings.TrimRight(out.text, "\n")}, quoted)
 		d.any = d.any || quoted

@@ -18,6 +18,7 @@ type wrapper struct {
 	writes  string // options that name a file to write
 	harm    string // options that make it a danger
 
+	dash          bool // a lone dash is an option
 	assigns       bool // NAME=VALUE words come before the command
 	joined        bool // the words of the command are joined and given to a shell
 	appends       bool // words from standard input are appended
@@ -46,7 +47,7 @@ var wrappers = []wrapper{
 	{names: "taskset", options: options{short: "ac", long: "all-tasks cpu-list"}, operands: 1},
 	{names: "time gtime", options: options{short: "pvq", value: "f", long: "portability verbose quiet format="}},
 	{names: "env genv", options: options{short: "i0v", value: "uCSP", long: "ignore-environment null unset= chdir= split-string= debug block-signal? default-signal? ignore-signal?"},
-		alone: riskNone, assigns: true, splits: "-S --split-string", clears: "-i -u --ignore-environment --unset", chdir: "-C --chdir"},
+		alone: riskNone, dash: true, assigns: true, splits: "-S --split-string", clears: "-i -u --ignore-environment --unset", chdir: "-C --chdir"},
 	{names: "command", options: options{short: "p"}, same: true},
 	{names: "builtin", same: true},
 	{names: "exec", options: options{short: "cl", value: "a"}, same: true},
@@ -94,7 +95,7 @@ var wrappers = []wrapper{
 		assigns: true, chdir: "-D --chdir -R --chroot", toShell: "-s -i --shell --login", risk: riskDanger, reason: Privilege, detail: "runs with other privileges"},
 	{names: "doas", options: options{short: "nsL", value: "Cu"}, assigns: true, risk: riskDanger, reason: Privilege, detail: "runs with other privileges"},
 	{names: "su runuser", options: options{short: "lmpfPT", value: "cCgGsuw", long: "command= session-command= fast group= supp-group= login preserve-environment pty shell= user= whitelist-environment= whitelist="},
-		code: "-c -C --command --session-command", operands: 1, optionsAfter: true, risk: riskDanger, reason: Privilege, detail: "runs as another user"},
+		code: "-c -C --command --session-command", dash: true, operands: 1, optionsAfter: true, risk: riskDanger, reason: Privilege, detail: "runs as another user"},
 	{names: "sg", operands: 1, code: "-c", joined: true, risk: riskDanger, reason: Privilege, detail: "runs with another group"},
 	{names: "pkexec", options: options{long: "user= disable-internal-agent keep-cwd"}, risk: riskDanger, reason: Privilege, detail: "runs with other privileges"},
 	{names: "run0", options: options{value: "ugD", long: "user= group= chdir= nice= unit= property= setenv= background= pty pipe slice= description="}, risk: riskDanger, reason: Privilege, detail: "runs with other privileges"},

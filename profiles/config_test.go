@@ -355,3 +355,48 @@ func TestProtect(t *testing.T) {
 		t.Errorf("protected: %+v", spec.Protect)
 	}
 }
+
+// Whatever an untrusted project's file says, nothing gets looser by it.
+func FuzzUntrustedProject(f *testing.F) {
+	f.Add("mode = 'allow'\nnetwork = 'host'\n[files]\nread = ['/']\nunprotect = ['.git/hooks']\n[limits]\npids = -1\nmemory = '100%'\n")
+	f.Add("[[rule]]\nverdict = 'allow'\npattern = 'rm *'\n[[rule]]\nverdict = 'ask'\npattern = '{rm,ls} *'\n[environment.set]\nPATH = '/x'")
+	f.Add("mode = 'auto'\n[[rule]]\nverdict = 'ask'\npattern = 'make'\naction = 'process.exec'\n[[rule]]\naction = 'file.read'\nverdict = 'ask'\npattern = '**'")
+	commands := []string{"ls", "make", "npm publish", "rm -rf src", "rm -rf ~", "echo x > file", "cat ~/.ssh/id_rsa", "git push", "LD_PRELOAD=x ls"}
+	f.Fuzz(func(t *testing.T, text string) {
+		project, err := ParseProject("f.toml", []byte(text))
+		if err != nil {
+			return
+		}
+		for _, name := range Names() {
+			before, after := load(t, name), load(t, name)
+			if _, err := project.Apply(after, false); err != nil {
+				t.Fatal(err)
+			}
+			if strictness(after.Mode) < strictness(before.Mode) || after.Network > before.Network || after.Workspace > before.Workspace {
+				t.Errorf("%s: mode %v, network %v, workspace %v", name, after.Mode, after.Network, after.Workspace)
+			}
+			have, _ := bytesOf(before.Limits.Memory, before.MemoryShare)
+			got, _ := bytesOf(after.Limits.Memory, after.MemoryShare)
+			if raises(have, got) || raises(before.Limits.PIDs, after.Limits.PIDs) || raises(before.Limits.OpenFiles, after.Limits.OpenFiles) ||
+				raises(before.Limits.FileSize, after.Limits.FileSize) || raises(before.Limits.CPUs, after.Limits.CPUs) {
+				t.Errorf("%s: limits %+v", name, after.Limits)
+			}
+			place := fakePlace()
+			for _, c := range commands {
+				was, is := before.Policy().Decide(c, before.Scope(place)), after.Policy().Decide(c, after.Scope(place))
+				if is.Verdict < was.Verdict {
+					t.Errorf("%s: %q was %v and is %v", name, c, was.Verdict, is.Verdict)
+				}
+			}
+			if !slices.Equal(before.Hide, after.Hide[:len(before.Hide)]) || !slices.Equal(before.Protect, after.Protect[:len(before.Protect)]) {
+				t.Errorf("%s: what was hidden and protected is not: %q, %q", name, after.Hide, after.Protect)
+			}
+			// All else is as it was.
+			after.Mode, after.Network, after.Rules, after.Limits, after.MemoryShare = before.Mode, before.Network, before.Rules, before.Limits, before.MemoryShare
+			after.Hide, after.Protect = before.Hide, before.Protect
+			if !sameProfile(before, after) {
+				t.Errorf("%s: got  %+v\nwant %+v", name, after, before)
+			}
+		}
+	})
+}

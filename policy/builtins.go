@@ -20,6 +20,7 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 		return through(*st), true
 	case "exec", "command", "builtin":
 		if len(args) == 0 {
+			f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
 			return through(*st), true
 		}
 		if name == "exec" && args[0].text == "-" {
@@ -107,7 +108,7 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 		return flow{ok: *st, err: *st, out: out}, true
 	case "echo":
 		f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
-		return flow{ok: *st, err: *st, out: echoed(args)}, true
+		return flow{ok: *st, err: *st, out: echoed(args, f.lang)}, true
 	case "let":
 		for _, a := range args {
 			f.arithText(a, st, c.span)
@@ -482,7 +483,11 @@ func formatted(args []word) output {
 	return output{}
 }
 
-func echoed(args []word) output {
+// echoed is what echo writes, where every shell agrees.
+func echoed(args []word, lang syntax.LangVariant) output {
+	if lang == syntax.LangPOSIX && len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		return output{} // an option to one shell, text to another
+	}
 	for len(args) > 0 && args[0].literal() && (args[0].text == "-n" || args[0].text == "-e" || args[0].text == "-E") {
 		args = args[1:]
 	}

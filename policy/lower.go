@@ -24,6 +24,7 @@ type judge struct {
 	dry      int // nothing is recorded, only the state is wanted
 
 	git          bool              // git is called
+	attributes   map[string]bool   // variables that change what is assigned to them
 	functions    bool              // the text defines functions
 	denyRules    bool              // the policy has rules that deny
 	fileRules    bool              // and rules about reading

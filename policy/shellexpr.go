@@ -70,6 +70,13 @@ func (f *frame) inner(w *syntax.Word, st *state) {
 				f.rawScanDeny(text[k:], st)
 			}
 		}
+		for _, p := range w.Parts {
+			// In double quotes a single quote does not quote.
+			if q, ok := p.(*syntax.SglQuoted); ok && strings.ContainsAny(q.Value, "$`") {
+				f.j.note(ShellDifference, "quotes inside an expansion", f.spanOf(q))
+				f.rawScanDeny(q.Value, st)
+			}
+		}
 		f.fields(w.Parts, st, nil, f.at(w.Pos()), f.at(w.End()))
 	}
 }
@@ -273,7 +280,11 @@ func (f *frame) assign(a *syntax.Assign, st *state, bare bool) bool {
 	}
 	changes := f.assigned(name, w, f.spanOf(a), bare)
 	if bare {
-		st.bind(name, w.value())
+		v := w.value()
+		if f.j.attributes[name] {
+			v = value{state: boundUnknown}
+		}
+		st.bind(name, v)
 	}
 	return changes
 }
@@ -282,6 +293,11 @@ func (f *frame) assign(a *syntax.Assign, st *state, bare bool) bool {
 // neither splits nor globs.
 func (f *frame) assignedWord(v *syntax.Word, st *state) word {
 	list := f.fields(v.Parts, st, nil, f.at(v.Pos()), f.at(v.End()))
+	for _, p := range v.Parts {
+		if l, ok := p.(*syntax.Lit); ok && strings.Contains(l.Value, ":~") {
+			list = nil // a tilde behind a colon is expanded
+		}
+	}
 	if len(list) == 1 && list[0].kind != dynamicWord {
 		w := list[0]
 		w.kind, w.fixed, w.split = literalWord, len(w.text), false
@@ -333,12 +349,23 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 	if !f.step() {
 		return through(st)
 	}
+	before := st // every word is expanded before the first is assigned
+	changed := false
 	for _, a := range c.Args {
 		if a.Name == nil && a.Value != nil {
 			for _, w := range f.expand(a.Value, &st, nil) {
 				f.declareWord(variant, w, f.spanOf(a), &st)
+				changed = changed || strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "ulcin") || !w.literal()
 			}
 			continue
+		}
+		if a.Name != nil && changed {
+			// An attribute changes what is assigned, now and later.
+			if f.j.attributes == nil {
+				f.j.attributes = map[string]bool{}
+			}
+			f.j.attributes[a.Name.Value] = true
+			st.unsettleName(a.Name.Value)
 		}
 		if a.Naked && a.Index == nil {
 			// Exports what was assigned before, or only declares.
@@ -355,15 +382,21 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 			}
 			continue
 		}
-		f.assign(a, &st, variant == "local" || variant == "declare" || variant == "readonly" || variant == "typeset")
-		if variant == "export" && a.Name != nil {
-			st.unsettleName(a.Name.Value)
-			if a.Value != nil && a.Array == nil && a.Index == nil && !a.Append {
+		old := before
+		f.assign(a, &old, variant != "export")
+		if a.Name == nil {
+			continue
+		}
+		v := old.lookup(a.Name.Value)
+		if variant == "export" {
+			v = value{state: boundUnknown}
+			if a.Value != nil && a.Array == nil && a.Index == nil && !a.Append && !f.j.attributes[a.Name.Value] {
 				f.j.repeat++
-				st.bind(a.Name.Value, f.assignedWord(a.Value, &st).value())
+				v = f.assignedWord(a.Value, &old).value()
 				f.j.repeat--
 			}
 		}
+		st.bind(a.Name.Value, v)
 	}
 	return through(st)
 }
@@ -455,6 +488,7 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 			dup := w.literal() && (w.text == "-" || isNumber(strings.TrimSuffix(w.text, "-")) && !strings.HasPrefix(w.text, "-"))
 			switch {
 			case dup || w.number:
+				toFile = toFile || r.Op == syntax.DplOut && (fd == "" || fd == "1")
 			case r.Op == syntax.DplOut && w.literal() && !strings.HasPrefix(w.text, "-") && (fd == "" || fd == "1"):
 				f.writePath(c, w, st) // >& file
 				toFile = true

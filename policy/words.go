@@ -366,6 +366,10 @@ func (d *decoder) lit(s string, first, last bool) {
 		d.buf = append(d.buf, s[:n]...)
 		s = d.tilde(s[n:], last)
 	}
+	if first && assignment(s) > 0 && strings.Contains(s, ":~") {
+		d.uncertain(dynamicWord) // and behind a colon
+		d.rough = true
+	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\\':
@@ -519,6 +523,9 @@ func (d *decoder) known(v value, quoted bool) {
 }
 
 func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
+	if p.Backquotes && quoted && strings.Contains(d.f.node(p), "\"") {
+		d.f.j.note(ShellDifference, "quotes in backquotes in quotes", d.f.spanOf(p))
+	}
 	if p.TempFile || p.ReplyVar {
 		d.f.j.note(ShellDifference, "a substitution that runs in the current shell", d.f.spanOf(p))
 	}

@@ -326,7 +326,8 @@ func TestIgnoredSignals(t *testing.T) {
 	signal.Ignore(unix.SIGUSR2)
 	defer signal.Reset(unix.SIGUSR2)
 	for _, tier := range tiers(t) {
-		status := f.in(t, tier, "sigign")
+		// A program that is not in Go: that would install handlers of its own.
+		status, _ := f.exec(t, tier, nil, "/bin/sed", "-n", `s/^SigIgn:\s*//p`, "/proc/self/status")
 		if status != "0000000000000800" { // 1 << (12 - 1)
 			t.Errorf("%v: ignored %q", tier, status)
 		}
@@ -448,6 +449,36 @@ func TestWorkspaceBelowTmp(t *testing.T) {
 	if _, err := os.Stat("/tmp/h"); err == nil {
 		t.Error("the host's /tmp was written to")
 	}
+	if b, err := os.ReadFile(ws + "/g"); err != nil || string(b) != "probe" {
+		t.Errorf("outside: %q, %v", b, err)
+	}
+
+	// A file that is opened by name, and /tmp itself as the workspace.
+	f = newFixture(t)
+	f.spec.Files = append(f.spec.Files, sandbox.FileRule{Path: ws + "/f", Access: sandbox.ReadOnly})
+	if got := f.in(t, userNamespace, "content", ws+"/f", "file"); got != "" {
+		t.Errorf("a file below /tmp: %s", got)
+	}
+	f.ws, f.spec.Workspace = "/tmp", "/tmp"
+	f.spec.Files = []sandbox.FileRule{{Path: "/", Access: sandbox.ReadOnly}, {Path: "/tmp", Access: sandbox.ReadWrite}}
+	f.spec.Protect = nil
+	if got := f.in(t, userNamespace, "content", ws+"/f", "file"); got != "" {
+		t.Errorf("/tmp as the workspace: %s", got)
+	}
+}
+
+// TestDoctor is true on this machine.
+func TestDoctor(t *testing.T) {
+	requireNamespaces(t)
+	r := New().Doctor()
+	if r.Tier != userNamespace.String() || len(r.Layers) == 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, l := range r.Layers {
+		if l.State == sandbox.Missing || l.State == sandbox.Weaker && (l.Why == "" || l.Lost == "") {
+			t.Errorf("%+v", l)
+		}
+	}
 }
 
 // TestHideInWorkspace and more of the precedence, seen by a program.
@@ -460,6 +491,7 @@ func TestPrecedence(t *testing.T) {
 		sandbox.FileRule{Path: f.ws + "/.env", Sort: sandbox.Secret},
 		sandbox.FileRule{Path: f.home + "/other", Access: sandbox.None},
 		sandbox.FileRule{Path: f.home + "/other/f", Access: sandbox.ReadOnly},
+		sandbox.FileRule{Path: f.ws + "/dir/f", Sort: sandbox.Secret},
 	)
 	root := os.Geteuid() == 0
 	for _, c := range []struct {
@@ -470,6 +502,8 @@ func TestPrecedence(t *testing.T) {
 		{[]string{"content", f.home + "/.netrc", "secret"}, "EACCES"},
 		{[]string{"content", f.ws + "/.env", "A=1"}, "EACCES"},
 		{[]string{"rename", f.home + "/.netrc", f.home + "/n"}, "EBUSY"},
+		{[]string{"rename", f.ws + "/dir", f.ws + "/dir2"}, "EBUSY"}, // another could take its name, and with it the secret's
+		{[]string{"rename", f.ws, f.home + "/ws2"}, "EBUSY"},
 		{[]string{"content", f.home + "/other/f", "other"}, ""},
 		{[]string{"append", f.home + "/other/f"}, "EROFS"},
 		{[]string{"write", f.home + "/other/g"}, "EROFS"},
@@ -523,6 +557,7 @@ func TestProcessCap(t *testing.T) {
 // TestNothingLeft looks at the host after runs that ended in every way.
 func TestNothingLeft(t *testing.T) {
 	f := newFixture(t)
+	t.Setenv("TMPDIR", f.home)
 	before := traces(t)
 	for _, tier := range tiers(t) {
 		f.in(t, tier, "nothing")

@@ -103,10 +103,10 @@ func effective(spec sandbox.Spec, h *host) ([]sandbox.FileRule, error) {
 			rules = append(rules, sandbox.FileRule{Path: f.path, Access: sandbox.ReadOnly})
 		}
 	}
-	if h.tier.mounts() {
-		// Another /tmp is put there, so that what the rules say of places below
-		// it does not repeat what they say of the root.
-		rules = append(rules, sandbox.FileRule{Path: h.files["/tmp"].path, Access: sandbox.ReadWrite})
+	if h.ownTmp(spec) {
+		// Another /tmp is put there: no rule of a place below it repeats what a
+		// rule above it says.
+		rules = append(rules, sandbox.FileRule{Path: h.tmpDir()})
 	}
 	rules = sandbox.Effective(rules)
 	if len(rules) == 0 || rules[0].Path != "/" || rules[0].Access != sandbox.ReadOnly {
@@ -120,6 +120,19 @@ func effective(spec sandbox.Spec, h *host) ([]sandbox.FileRule, error) {
 	}
 	return rules, nil
 }
+
+// ownTmp says whether the program gets another /tmp. It does not where a rule
+// is about that very directory, as when it is the workspace.
+func (h *host) ownTmp(spec sandbox.Spec) bool {
+	for _, r := range spec.Files {
+		if r.Access != sandbox.None && h.files[r.Path].path == h.tmpDir() {
+			return false
+		}
+	}
+	return h.tier.mounts()
+}
+
+func (h *host) tmpDir() string { return h.files["/tmp"].path }
 
 // holds refuses what Landlock alone cannot enforce: it takes nothing back below
 // a writable directory.
@@ -179,12 +192,13 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	// read-only, and put back in their places after.
 	trees := map[string]arg{}
 	for _, r := range rules[1:] {
-		if r.Access != sandbox.None && h.exists(r.Path) && r.Path != h.files["/tmp"].path {
+		if r.Access != sandbox.None && h.exists(r.Path) {
 			trees[r.Path] = b.tree(r.Path)
 		}
 	}
 	var tmp arg
-	if spec.Tmp != "" {
+	ownTmp, tmpDir := h.ownTmp(spec), h.tmpDir()
+	if ownTmp && spec.Tmp != "" {
 		tmp = b.tree(h.files[spec.Tmp].path)
 	}
 	devices := make([]arg, len(h.devices))
@@ -194,23 +208,27 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 
 	b.readOnly(h, "/")
 	b.dev(h, devices)
-	tmpDir := h.files["/tmp"].path
-	if spec.Tmp != "" {
+	switch {
+	case !ownTmp:
+	case spec.Tmp != "":
 		b.place(tmp, tmpDir, "kept between calls")
-	} else {
+	default:
 		b.mount("tmpfs", tmpDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777", "gone at the end")
 	}
 	b.masks()
 
 	// Shallow before deep, so that the most specific rule wins.
-	v := view{"/": true, tmpDir: false, "/dev": false, "/proc": false}
+	v := view{"/": true, "/dev": false, "/proc": false, tmpDir: !ownTmp}
 	pinned := map[string]bool{}
 	for _, r := range rules[1:] {
 		switch {
-		case !h.exists(r.Path) || r.Path == tmpDir:
+		case !h.exists(r.Path) || ownTmp && r.Path == tmpDir:
 		case r.Access == sandbox.None:
-			if _, shown := v.at(r.Path); shown && b.hide(h, r, rules) {
-				v[r.Path] = false
+			if _, shown := v.at(r.Path); shown {
+				b.pin(rules, r.Path, pinned)
+				if b.hide(h, r, rules) {
+					v[r.Path] = false
+				}
 			}
 		default:
 			if top, shown := v.at(r.Path); !shown {
@@ -226,7 +244,7 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 		}
 	}
 	for _, r := range rules[1:] {
-		if _, made := v[r.Path]; made && r.Access == sandbox.None {
+		if _, made := v[r.Path]; made && r.Access == sandbox.None && r.Path != tmpDir {
 			b.mount("", r.Path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "", "read-only")
 		}
 	}
@@ -234,6 +252,9 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	b.sys("chdir "+t.dir, "", unix.SYS_CHDIR, b.str(t.dir))
 
 	grants := append([]grant{{path: "/", rights: rightsRead}}, writable(h, rules)...)
+	if ownTmp {
+		grants = append(grants, grant{path: tmpDir, rights: rightsWrite})
+	}
 	return append(grants, everyday(spec, h)...)
 }
 
@@ -346,14 +367,17 @@ func (b *builder) place(tree arg, path, why string) {
 }
 
 // pin makes mount points of the directories between a writable root and a
-// protected name: a mount point cannot be renamed away (EBUSY), so no other
-// directory can take the name.
+// protected or hidden path: a mount point cannot be renamed away (EBUSY), so
+// that no other directory can take the name.
 func (b *builder) pin(rules []sandbox.FileRule, path string, pinned map[string]bool) {
 	root := "/"
 	for _, r := range rules {
 		if r.Access == sandbox.ReadWrite && r.Path != path && sandbox.Covers(r.Path, path) && len(r.Path) > len(root) {
 			root = r.Path
 		}
+	}
+	if root == "/" {
+		return // nobody can rename them
 	}
 	var parents []string
 	for p := filepath.Dir(path); p != root && p != "/"; p = filepath.Dir(p) {

@@ -245,13 +245,29 @@ func (f *fixture) exec(t *testing.T, tier tier, env []string, argv ...string) (s
 }
 
 // requireNamespaces skips where they are not to be had; CI makes the skip a
-// failure.
+// failure. Any other failure to start is one.
 func requireNamespaces(t *testing.T) {
 	t.Helper()
-	for _, l := range New().Doctor().Layers {
-		if l.Name == sandbox.LayerNamespaces && l.State != sandbox.Enforced {
-			skip(t, "no namespaces here: "+l.Why)
-		}
+	dir, err := os.MkdirTemp("/var/tmp", "sandbox-exec-test-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", ":"}, Env: []string{}, Dir: dir},
+		sandbox.Spec{
+			Workspace:    dir,
+			Files:        []sandbox.FileRule{{Path: "/", Access: sandbox.ReadOnly}, {Path: dir, Access: sandbox.ReadWrite}},
+			AllowMissing: []string{sandbox.LayerCgroup},
+		}, userNamespace, nil)
+	var no *noNamespaces
+	switch {
+	case errors.As(err, &no):
+		skip(t, "no namespaces here: "+err.Error())
+	case err != nil:
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -96,10 +96,6 @@ var probes = map[string]func(args []string) error{
 		}
 		return nil
 	},
-	"sigign": func([]string) error {
-		// Of a program that is not in Go: the runtime installs its own.
-		return syscall.Exec("/bin/sed", []string{"sed", "-n", `s/^SigIgn:\s*//p`, "/proc/self/status"}, nil)
-	},
 	"caps": func([]string) error {
 		b, err := os.ReadFile("/proc/self/status")
 		if err != nil {

@@ -386,7 +386,7 @@ func sectionEnd(line string) int {
 // elsewhere.
 var configKeys = map[string]string{
 	"core":        "sshcommand gitproxy alternaterefscommand worktree askpass editor",
-	"diff":        "command textconv",
+	"diff":        "command external textconv",
 	"filter":      "clean smudge process",
 	"include":     "path",
 	"includeif":   "path",

@@ -82,44 +82,53 @@ func invisible(r rune) bool {
 	return r >= 0xe0100 && r <= 0xe01ef
 }
 
-// oddComments finds comments that the parser joins with the next line. The
-// shells end a comment at the newline whatever stands before it; the parser
-// takes a backslash there for a continuation. It returns the text with those
-// backslashes blanked, so that what the shell would run is seen.
+// oddComments finds comments that are none, or not all of what the parser takes
+// for one. The shells end a comment at the newline whatever stands before it;
+// the parser takes a backslash there for a continuation. And they begin one only
+// at the start of a word; the parser also behind an expansion. It returns the
+// text with what misleads the parser blanked, so that what the shell would run
+// is seen.
 func oddComments(text string, lang syntax.LangVariant) (string, bool) {
 	if !mayHoldOddComment(text) {
 		return text, false
 	}
 	odd := false
+	parser := syntax.NewParser(syntax.Variant(lang), syntax.KeepComments(true))
 	for range 8 {
-		file, _ := syntax.NewParser(syntax.Variant(lang), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+		file, _ := parser.Parse(strings.NewReader(text), "")
 		if file == nil {
 			break
 		}
-		at := -1
+		line := []byte(text)
+		changed := false
 		syntax.Walk(file, func(n syntax.Node) bool {
-			if c, ok := n.(*syntax.Comment); ok && at < 0 {
-				if k := strings.IndexByte(c.Text, '\n'); k >= 0 || strings.HasSuffix(c.Text, "\\") {
-					at = int(c.Hash.Offset())
-				}
+			c, ok := n.(*syntax.Comment)
+			if !ok {
+				return true
 			}
-			return at < 0
+			at := int(c.Hash.Offset())
+			if at >= len(line) || line[at] != '#' {
+				return true
+			}
+			if at > 0 && strings.IndexByte(" \t\n;|&(`<>", text[at-1]) < 0 {
+				line[at] = '_'
+				changed = true
+				return true
+			}
+			end := strings.IndexByte(text[at:], '\n')
+			if end < 0 {
+				end = len(text) - at
+			}
+			for k := at + end - 1; k > at && line[k] == '\\'; k-- {
+				line[k] = ' '
+				changed = true
+			}
+			return true
 		})
-		if at < 0 || at >= len(text) {
+		if !changed {
 			break
 		}
 		odd = true
-		end := strings.IndexByte(text[at:], '\n')
-		if end < 0 {
-			end = len(text) - at
-		}
-		line := []byte(text)
-		for k := at + end - 1; k > at && line[k] == '\\'; k-- {
-			line[k] = ' '
-		}
-		if string(line) == text {
-			break
-		}
 		text = string(line)
 	}
 	return text, odd
@@ -127,15 +136,21 @@ func oddComments(text string, lang syntax.LangVariant) (string, bool) {
 
 func mayHoldOddComment(text string) bool {
 	for i := 0; ; {
-		k := strings.Index(text[i:], "\\\n")
+		k := strings.IndexByte(text[i:], '#')
 		if k < 0 {
-			k = len(text) - i
-			return strings.HasSuffix(text, "\\") && strings.Contains(text[strings.LastIndexByte(text, '\n')+1:], "#")
+			return false
 		}
-		line := text[strings.LastIndexByte(text[:i+k], '\n')+1 : i+k]
-		if strings.Contains(line, "#") {
+		i += k
+		if i > 0 && strings.IndexByte(" \t\n;|&(", text[i-1]) < 0 && text[i-1] != '$' && text[i-1] != '{' {
 			return true
 		}
-		i += k + 2
+		end := strings.IndexByte(text[i:], '\n')
+		if end < 0 {
+			end = len(text) - i
+		}
+		if text[i+end-1] == '\\' {
+			return true
+		}
+		i++
 	}
 }

@@ -185,7 +185,7 @@ func (f *frame) script(st *state, in stdin) output {
 	}
 	text, odd := oddComments(f.text, f.lang)
 	if odd {
-		f.j.note(ShellDifference, "a comment that ends in a backslash", f.span(0, len(f.text)))
+		f.j.note(ShellDifference, "a comment that the shells read differently", f.span(0, len(f.text)))
 		f.rawScan(f.text, st)
 		f.text = text
 	}
@@ -416,12 +416,16 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	case *syntax.DeclClause:
 		return f.declare(c, st)
 	case *syntax.TimeClause:
+		if c.Stmt == nil || c.Stmt.Cmd == nil {
+			// Behind a pipe bash takes it for a program.
+			f.j.note(ShellDifference, "the keyword time alone", f.spanOf(c))
+		}
 		if c.Stmt == nil {
 			return through(st)
 		}
 		return f.stmt(f.withoutDashes(c.Stmt), st, in)
 	case *syntax.CoprocClause:
-		if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); c.Name != nil && !compound(c.Stmt.Cmd) || !compound(c.Stmt.Cmd) && (!ok || len(c.Stmt.Redirs) > 0) || ok && len(call.Args) > 0 && strings.Contains(f.node(call.Args[0]), "=") {
+		if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); c.Name != nil && !compound(c.Stmt.Cmd) || !compound(c.Stmt.Cmd) && (!ok || len(c.Stmt.Redirs) > 0) || ok && (len(call.Assigns) > 0 || len(call.Args) > 0 && strings.Contains(f.node(call.Args[0]), "=")) {
 			// The parser takes the first word of a pipeline for a name, and
 			// an assignment for a program.
 			f.j.note(ShellDifference, "a coprocess that is not a plain command", f.spanOf(c))
@@ -432,9 +436,17 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 			f.j.note(ShellDifference, "a coprocess in a substitution", f.spanOf(c))
 		}
 		name := "COPROC"
-		if c.Name != nil && c.Stmt.Cmd == nil {
+		if c.Name != nil && !compound(c.Stmt.Cmd) {
 			// A name comes only before a compound command; this is a program.
-			f.call(&syntax.CallExpr{Args: []*syntax.Word{c.Name}}, f.j.newState(st), stdin{kind: stdinUnknown}, f.spanOf(c))
+			first := &syntax.CallExpr{Args: []*syntax.Word{c.Name}}
+			left := c.Stmt.Cmd
+			for b, ok := left.(*syntax.BinaryCmd); ok; b, ok = left.(*syntax.BinaryCmd) {
+				left = b.X.Cmd
+			}
+			if call, ok := left.(*syntax.CallExpr); ok {
+				first.Args = append(first.Args, call.Args...)
+			}
+			f.call(first, f.j.newState(st), stdin{kind: stdinUnknown}, f.spanOf(c))
 		}
 		if c.Name != nil {
 			if name = c.Name.Lit(); !syntax.ValidName(name) {

@@ -360,7 +360,7 @@ func configRuns(text string, strict bool) string {
 		if k := strings.IndexAny(name, " \t\"."); k >= 0 {
 			name = name[:k]
 		}
-		if configKeyRuns(name, key) || strict && (name == "core" && key == "fsmonitor" || name == "diff" && key == "external") {
+		if configKeyRuns(name, key) || strict && name == "core" && key == "fsmonitor" {
 			return "the repository's configuration sets " + strings.ReplaceAll(section, "\"", "") + " " + key
 		}
 	}

@@ -136,7 +136,8 @@ func TestRepositoryConfig(t *testing.T) {
 	}{
 		{"plain", map[string]string{"/w/.git/config": plain}, "git status", Allow},
 		{"none", nil, "git status", Allow},
-		{"overridden", map[string]string{"/w/.git/config": plain + "[core]\n\tfsmonitor = ./x\n[diff]\n\texternal = ./x\n"}, "git diff", Allow},
+		{"overridden", map[string]string{"/w/.git/config": plain + "[core]\n\tfsmonitor = ./x\n\thooksPath = ./x\n"}, "git diff", Allow},
+		{"external diff", map[string]string{"/w/.git/config": plain + "[diff]\n\texternal = ./x\n"}, "git diff", Ask},
 		{"textconv", map[string]string{"/w/.git/config": plain + "[diff \"x\"]\n\ttextconv = ./x\n"}, "git diff", Ask},
 		{"upper case", map[string]string{"/w/.git/config": "[DIFF \"x\"]\nTextConv=./x\n"}, "git log -p", Ask},
 		{"one line", map[string]string{"/w/.git/config": "[diff \"x\"] command = ./x\n"}, "git diff", Ask},

@@ -284,9 +284,27 @@ func (f *frame) assign(a *syntax.Assign, st *state, bare bool) bool {
 		if f.j.attributes[name] {
 			v = value{state: boundUnknown}
 		}
+		if v.state == boundUnknown {
+			v.maybe = st.lookup(soleParameter(a.Value)).maybe
+		}
 		st.bind(name, v)
 	}
 	return changes
+}
+
+// soleParameter is the name of the parameter of which a word consists.
+func soleParameter(w *syntax.Word) string {
+	if w == nil || len(w.Parts) != 1 {
+		return ""
+	}
+	part := w.Parts[0]
+	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
+		part = q.Parts[0]
+	}
+	if p, ok := part.(*syntax.ParamExp); ok && p.Param != nil && p.Exp == nil && p.Index == nil && !p.Length && !p.Excl {
+		return p.Param.Value
+	}
+	return ""
 }
 
 // assignedWord decodes the right side of an assignment, which the shell
@@ -538,9 +556,11 @@ func (f *frame) heredoc(r *syntax.Redirect, st *state) word {
 		}
 	}
 	if quoted {
-		if l := r.Hdoc.Lit(); l != "" || len(r.Hdoc.Parts) == 0 {
-			return literal(withoutTabs(r, l))
+		l := r.Hdoc.Lit()
+		if l == "" && len(r.Hdoc.Parts) > 0 {
+			l = f.node(r.Hdoc) // the parser expands where the shell does not
 		}
+		return literal(withoutTabs(r, l))
 	}
 	d := decoder{f: f, st: st, fixed: -1}
 	for _, p := range r.Hdoc.Parts {

@@ -330,6 +330,9 @@ func (d *decoder) part(p syntax.WordPart, quoted, first, last bool) {
 		d.f.arithm(p.X, d.st)
 		d.digits(d.f.node(p))
 	case *syntax.ProcSubst:
+		if len(p.Stmts) == 0 {
+			d.f.j.note(ShellDifference, "an empty process substitution", d.f.spanOf(p))
+		}
 		sub := d.st.fork()
 		d.f.substitutions++
 		d.f.stmts(p.Stmts, &sub, stdin{kind: stdinUnknown})
@@ -523,7 +526,7 @@ func (d *decoder) known(v value, quoted bool) {
 }
 
 func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
-	if p.Backquotes && quoted && strings.Contains(d.f.node(p), "\"") {
+	if p.Backquotes && quoted && strings.ContainsAny(d.f.node(p), "\"'") {
 		d.f.j.note(ShellDifference, "quotes in backquotes in quotes", d.f.spanOf(p))
 	}
 	if p.TempFile || p.ReplyVar {

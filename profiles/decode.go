@@ -320,7 +320,7 @@ func (c *checker) rule(in rule, index int) policy.Rule {
 func layer(name string) error {
 	known := []string{
 		sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerSeccomp, sandbox.LayerCgroup,
-		sandbox.LayerEnvironment, sandbox.LayerDescriptors, sandbox.LayerPrivileges, sandbox.LayerSeatbelt,
+		sandbox.LayerDescriptors, sandbox.LayerPrivileges,
 	}
 	if !slices.Contains(known, name) {
 		return fmt.Errorf("unknown layer %q: want one of %q", name, known)

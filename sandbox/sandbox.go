@@ -106,10 +106,8 @@ const (
 	LayerLandlock    = "landlock"
 	LayerSeccomp     = "seccomp"
 	LayerCgroup      = "cgroup"
-	LayerEnvironment = "environment"
 	LayerDescriptors = "descriptors"
 	LayerPrivileges  = "privileges"
-	LayerSeatbelt    = "seatbelt"
 )
 
 // State is how far a layer holds.
@@ -167,6 +165,9 @@ type Process interface {
 	Signal(sig syscall.Signal) error
 	// SignalAll sends sig to every process of the tree.
 	SignalAll(sig syscall.Signal) error
+	// Stopped delivers the signal that stopped the program, each time; nil where
+	// that is not known. Whoever does not receive misses it.
+	Stopped() <-chan syscall.Signal
 	// Kill ends every process of the tree at once.
 	Kill() error
 	// Wait returns when the program has ended and the tree is gone, and

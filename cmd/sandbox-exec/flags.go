@@ -20,7 +20,7 @@ import (
 
 var layers = []string{
 	sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerSeccomp, sandbox.LayerCgroup,
-	sandbox.LayerEnvironment, sandbox.LayerDescriptors, sandbox.LayerPrivileges,
+	sandbox.LayerDescriptors, sandbox.LayerPrivileges,
 }
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "write JSON"} }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -70,6 +71,20 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 	h, err := prepare(cmd, spec, id, userNamespace)
 	if err != nil {
 		return "", err
+	}
+	// What would be done where all that is tried is to be had. A cgroup is made
+	// and removed to see which kind it is.
+	h.lacks = []string{"memory", "pids"}
+	if c, err := makeCgroup(spec.Limits); err == nil {
+		h.lacks, h.cgroupInto = c.lacks, slices.ContainsFunc(c.groups, func(g group) bool { return g.unified })
+		for _, g := range c.groups {
+			if !g.unified {
+				h.cgroupTasks++
+			}
+		}
+		if err := c.delete(); err != nil {
+			return "", err
+		}
 	}
 	s, err := compile(spec, h, targetOf(cmd))
 	if err != nil {
@@ -148,12 +163,6 @@ func prepare(cmd *exec.Cmd, spec sandbox.Spec, id identity, t tier) (*host, erro
 			Have: "neither", Hint: "a kernel from 5.13 on with landlock in lsm=, or permission to make user namespaces",
 		}
 	}
-	if h.abi == 0 && !mayMiss(spec, sandbox.LayerLandlock) && contains(spec.Require, sandbox.LayerLandlock) {
-		return nil, &sandbox.UnsupportedError{
-			Layer: sandbox.LayerLandlock, Want: "Landlock", Have: "a kernel without it",
-			Hint: "a kernel from 5.13 on with landlock in lsm=",
-		}
-	}
 	if h.filter, err = seccompFilter(!t.mounts(), spec.Network == sandbox.NetworkOff); err != nil {
 		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerSeccomp, Want: "a filter for " + runtime.GOARCH, Have: err.Error()}
 	}
@@ -188,14 +197,22 @@ func reopenable(cmd *exec.Cmd) []grant {
 		if err != nil || unix.Fstat(fd, &st) != nil {
 			continue
 		}
-		switch mode := flags & unix.O_ACCMODE; {
-		case st.Mode&unix.S_IFMT == unix.S_IFCHR:
-			out = append(out, grant{path: fmt.Sprintf("descriptor %d", i), fd: 1 + i, rights: rightsDevice})
-		case st.Mode&unix.S_IFMT == unix.S_IFREG && mode == unix.O_RDONLY:
-			out = append(out, grant{path: fmt.Sprintf("descriptor %d", i), fd: 1 + i, rights: rightsRead &^ ll.AccessFSReadDir})
-		case st.Mode&unix.S_IFMT == unix.S_IFREG:
-			out = append(out, grant{path: fmt.Sprintf("descriptor %d", i), fd: 1 + i, rights: rightsFile &^ ll.AccessFSExecute})
+		var rights uint64
+		mode := flags & unix.O_ACCMODE
+		if mode != unix.O_WRONLY {
+			rights |= ll.AccessFSReadFile
 		}
+		if mode != unix.O_RDONLY {
+			rights |= ll.AccessFSWriteFile | ll.AccessFSTruncate
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFCHR:
+			rights |= ll.AccessFSIoctlDev
+		case unix.S_IFREG:
+		default:
+			continue
+		}
+		out = append(out, grant{path: fmt.Sprintf("descriptor %d", i), fd: 1 + i, rights: rights})
 	}
 	return out
 }
@@ -210,6 +227,8 @@ type process struct {
 	start  time.Time
 	limits sandbox.Limits
 
+	stopped chan syscall.Signal
+
 	mu     sync.Mutex
 	done   bool // the helper has told that the program ended, or is gone
 	reaped bool // pid may be another process by now
@@ -220,7 +239,7 @@ var makeCgroup = newCgroup
 
 // start tries one tier.
 func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why *noNamespaces) (_ *process, err error) {
-	p := &process{limits: spec.Limits, start: time.Now()}
+	p := &process{limits: spec.Limits, start: time.Now(), stopped: make(chan syscall.Signal, 1)}
 	defer func() {
 		if err != nil {
 			p.clean()
@@ -261,6 +280,10 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 		return nil, launchErr
 	}
 	if err == nil {
+		p.report = report(h, spec, p.cgroup, group.lacking, why)
+		err = holdsAll(p.report, spec)
+	}
+	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
@@ -271,8 +294,27 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 		p.reap()
 		return nil, err
 	}
-	p.report = report(h, spec, p.cgroup, group.lacking, why)
 	return p, nil
+}
+
+// holdsAll refuses where a layer is missing that may not be, or is less than
+// was required.
+func holdsAll(r sandbox.Report, spec sandbox.Spec) error {
+	for _, name := range spec.Require {
+		i := slices.IndexFunc(r.Layers, func(l sandbox.Layer) bool { return l.Name == name })
+		if i < 0 {
+			return &sandbox.UnsupportedError{Layer: name, Want: "a layer that was required", Have: "none of that name on Linux"}
+		}
+		if l := r.Layers[i]; l.State != sandbox.Enforced {
+			return &sandbox.UnsupportedError{Layer: name, Want: "all of it, as required", Have: l.State.String() + ": " + l.Why, Hint: l.Fix}
+		}
+	}
+	for _, l := range r.Layers {
+		if l.State == sandbox.Missing && !mayMiss(spec, l.Name) {
+			return &sandbox.UnsupportedError{Layer: l.Name, Want: "it", Have: l.Why, Hint: l.Fix + ", or allow the layer to be missing"}
+		}
+	}
+	return nil
 }
 
 func surveyAndCompile(cmd *exec.Cmd, spec sandbox.Spec, id identity, tier tier, t target, group membership) (*setup, *host, error) {
@@ -280,8 +322,8 @@ func surveyAndCompile(cmd *exec.Cmd, spec sandbox.Spec, id identity, tier tier, 
 	if err != nil {
 		return nil, nil, err
 	}
-	h.cgroupTasks, h.cgroupInto = group.tasks, group.into
-	if group.lacking != "" && tier == userNamespace && !id.admin {
+	h.cgroupTasks, h.cgroupInto, h.lacks = group.tasks, group.into, group.lacks
+	if contains(h.lacks, "pids") && tier == userNamespace && !id.admin {
 		h.rlimits = append(h.rlimits, processRlimit(spec.Limits)...)
 	}
 	s, err := compile(spec, h, t)
@@ -294,12 +336,12 @@ func (p *process) run(ctx context.Context, s *setup, block *os.File) error {
 		return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "write the helper's block", Err: err}
 	}
 	stop := context.AfterFunc(ctx, func() { p.killHelper() })
-	defer stop()
 	p.tell(helper.Packet{Kind: helper.Start}) // a helper that is gone shows in what it does not answer
-	if err := p.await(s); err != nil {
-		return errors.Join(ctx.Err(), err)
+	err := p.await(s)
+	if !stop() { // it is being killed, whatever it answered
+		return ctx.Err()
 	}
-	return nil
+	return err
 }
 
 // membership is how the helper gets into the cgroup, if there is one.
@@ -307,7 +349,8 @@ type membership struct {
 	files   []*os.File
 	tasks   int
 	into    bool
-	lacking string // why there is none
+	lacking string   // why there is none
+	lacks   []string // controllers that are not there: what they would cap is watched
 }
 
 func (m membership) close() {
@@ -327,20 +370,17 @@ func (p *process) join(spec sandbox.Spec) (m membership, err error) {
 				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing",
 			}
 		}
-		return membership{lacking: err.Error()}, nil
+		return membership{lacking: err.Error(), lacks: []string{"memory", "pids"}}, nil
 	}
 	if err != nil {
 		p.cgroup = nil
 		return m, err
 	}
-	if l := p.cgroup.layer(); contains(spec.Require, sandbox.LayerCgroup) && l.State != sandbox.Enforced {
-		return m, &sandbox.UnsupportedError{Layer: sandbox.LayerCgroup, Want: "all limits by a cgroup", Have: l.Why}
-	}
 	tasks, into, err := p.cgroup.entrances()
 	if err != nil {
 		return m, err
 	}
-	m = membership{files: tasks, tasks: len(tasks), into: into != nil}
+	m = membership{files: tasks, tasks: len(tasks), into: into != nil, lacks: p.cgroup.lacks}
 	if m.into {
 		m.files = append(m.files, into)
 	}
@@ -375,11 +415,24 @@ func privateTmp() (*os.File, error) {
 			f.Close()
 		}
 	}
-	path, err := os.MkdirTemp("", tmpPrefix+"*")
-	if err != nil {
-		return nil, err
+	for range 100 {
+		path, err := os.MkdirTemp("", tmpPrefix+"*")
+		if err != nil {
+			return nil, err
+		}
+		// Until it is locked another start may take it for a leftover.
+		f, err := open(path)
+		if err == nil {
+			if _, err = os.Lstat(path); err == nil {
+				return f, nil
+			}
+			f.Close()
+		}
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, err
+		}
 	}
-	return open(path)
+	return nil, unix.EBUSY
 }
 
 // retarget points the temporary directories of an environment elsewhere.
@@ -498,7 +551,11 @@ func (p *process) await(s *setup) error {
 	}
 	errno := syscall.Errno(pkt.B)
 	if int(pkt.A) >= len(s.init)+len(s.target) {
-		return &sandbox.SetupError{Layer: layerExec, Step: "fork", Err: errno, Hint: "a limit on processes is too low"}
+		hint := ""
+		if errno == unix.EAGAIN {
+			hint = "a limit on processes is too low"
+		}
+		return &sandbox.SetupError{Layer: layerExec, Step: "fork", Err: errno, Hint: hint}
 	}
 	st := s.at(int(pkt.A))
 	for _, e := range st.absent {
@@ -544,9 +601,14 @@ func (p *process) send(sig syscall.Signal, all uint32) error {
 
 func (p *process) tell(pkt helper.Packet) error {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
+	// A helper that somebody stopped does not read.
+	p.sock.SetWriteDeadline(time.Now().Add(time.Second))
 	_, err := p.sock.Write(b)
 	return err
 }
+
+// Stopped implements [sandbox.Process].
+func (p *process) Stopped() <-chan syscall.Signal { return p.stopped }
 
 // Kill implements [sandbox.Process]. The helper does it, so that it can still
 // tell how the program ended; a helper that does not answer is killed too.
@@ -596,6 +658,13 @@ func (p *process) reap() (syscall.Rusage, error) {
 func (p *process) Wait() (sandbox.Exit, error) {
 	var exit sandbox.Exit
 	pkt, err := p.receive()
+	for err == nil && pkt.Kind == helper.Stopped {
+		select {
+		case p.stopped <- syscall.Signal(pkt.A):
+		default:
+		}
+		pkt, err = p.receive()
+	}
 	if err == nil && pkt.Kind == helper.Exited {
 		exit.Status = syscall.WaitStatus(pkt.A)
 		exit.OOM, exit.PIDsMax = pkt.B == helper.OverMemory, pkt.B == helper.OverTasks

@@ -227,7 +227,7 @@ func init() {
 	probes["parent"] = func(a []string) error {
 		spec := sandbox.Spec{Workspace: a[1], Home: a[2], Files: []sandbox.FileRule{
 			{Path: "/", Access: sandbox.ReadOnly}, {Path: a[1], Access: sandbox.ReadWrite},
-		}, AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerCgroup}}
+		}, AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerCgroup, sandbox.LayerLandlock}}
 		n, _ := strconv.Atoi(a[0])
 		p, err := start(context.Background(), &exec.Cmd{Path: "/bin/sh", Dir: a[1], Env: []string{"PATH=/bin:/usr/bin"}, Args: []string{
 			"sh", "-c",

@@ -41,8 +41,11 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 		s.cgroup = handed
 		handed++
 	}
-	if !h.cgroupInto && h.cgroupTasks == 0 {
-		s.memory, s.tasks = uint64(max(spec.Limits.Memory, 0)), uint64(max(spec.Limits.PIDs, 0))
+	if contains(h.lacks, "memory") {
+		s.memory = uint64(max(spec.Limits.Memory, 0))
+	}
+	if contains(h.lacks, "pids") {
+		s.tasks = uint64(max(spec.Limits.PIDs, 0))
 	}
 	in := &builder{set: s, steps: &s.init}
 	grants := h.grants
@@ -300,25 +303,7 @@ func (v view) at(path string) (top string, host bool) {
 	return top, host
 }
 
-// exists and byPath look a resolved path up.
-func (h *host) exists(path string) bool { return h.byPath(path).kind != absent }
-
-func (h *host) byPath(path string) file {
-	if f, ok := h.files[path]; ok && f.path == path {
-		return f
-	}
-	for _, f := range h.files {
-		if f.path == path {
-			return f
-		}
-	}
-	for _, p := range h.sockets {
-		if p == path {
-			return file{path: p, kind: other}
-		}
-	}
-	return file{path: path}
-}
+func (h *host) exists(path string) bool { return h.kinds[path] != absent }
 
 func (b *builder) loopback() {
 	ifr := make([]byte, 40) // struct ifreq
@@ -394,7 +379,7 @@ func (b *builder) pin(rules []sandbox.FileRule, path string, pinned map[string]b
 // readOnly makes the mount at a path and all below read-only, without set-user-ID.
 func (b *builder) readOnly(h *host, path string) {
 	if h.mountSetattr {
-		attr := b.words(unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID, 0, 0, 0)
+		attr := b.words(unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, 0, 0, 0)
 		b.sys("make "+path+" read-only", "recursively", unix.SYS_MOUNT_SETATTR, fdcwd, b.str(path),
 			num(unix.AT_RECURSIVE), attr, num(32))
 		return
@@ -414,10 +399,9 @@ func (b *builder) readOnly(h *host, path string) {
 }
 
 func (b *builder) remount(path string, flags uintptr) {
-	s := b.mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|flags, "", "read-only")
+	s := b.mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|flags, "", "read-only")
 	if path != "/" {
-		s.skip = 0 // covered by another mount, or gone since
-		s.want = 0
+		s.allow = [2]syscall.Errno{unix.EINVAL, unix.ENOENT} // covered by another mount, or gone since
 	}
 }
 
@@ -437,7 +421,7 @@ func (b *builder) readOnlyTree(h *host, tree arg, path string) {
 		b.readOnly(h, path)
 		return
 	}
-	attr := b.words(unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID, 0, 0, 0)
+	attr := b.words(unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, 0, 0, 0)
 	b.sys("make "+path+" read-only", "", unix.SYS_MOUNT_SETATTR, tree, b.str(""),
 		num(unix.AT_EMPTY_PATH|unix.AT_RECURSIVE), attr, num(32))
 }
@@ -535,6 +519,10 @@ const lastCap = 63 // the kernel has at most 64; EINVAL ends the list
 
 // program is what the forked child does to itself, up to its exec.
 func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) {
+	if !h.tier.mounts() {
+		b.layer = sandbox.LayerPrivileges
+		b.sys("die with the helper", "", unix.SYS_PRCTL, num(unix.PR_SET_PDEATHSIG), num(uint64(unix.SIGKILL)))
+	}
 	b.cgroup(h, helper.FirstFD+len(t.keep))
 	b.layer = sandbox.LayerDescriptors
 	for i, kept := range t.keep {
@@ -547,9 +535,6 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 	b.sys("close the rest", "", unix.SYS_CLOSE_RANGE, num(3+len(t.keep)), num(^uint32(0)), num(0))
 
 	b.layer = sandbox.LayerPrivileges
-	if !h.tier.mounts() {
-		b.sys("die with the helper", "", unix.SYS_PRCTL, num(unix.PR_SET_PDEATHSIG), num(uint64(unix.SIGKILL)))
-	}
 	keep := uint64(0)
 	if h.admin {
 		for _, c := range keptCaps {
@@ -562,7 +547,7 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 			if keep>>c&1 == 0 {
 				// EINVAL: this kernel does not have it; EPERM: not ours to drop,
 				// and with no new privileges none comes back by an exec.
-				b.sys("drop a capability", "", unix.SYS_PRCTL, num(unix.PR_CAPBSET_DROP), num(c)).skip = 0
+				b.sys("drop a capability", "", unix.SYS_PRCTL, num(unix.PR_CAPBSET_DROP), num(c)).allow = [2]syscall.Errno{unix.EINVAL, unix.EPERM}
 			}
 		}
 	}

@@ -30,6 +30,7 @@ type host struct {
 	kinds        map[string]kind // by the resolved path
 	names        map[string]int  // how many names are looked for in a directory
 	lists        map[string]map[string]struct{}
+	failed       error               // the first look that told nothing
 	dirs         map[string]int      // descriptors of directories that were looked into; -1 = not there
 	aliases      map[string][]string // of hidden paths: where else they show
 	devices      []string
@@ -39,6 +40,7 @@ type host struct {
 	filter       []byte
 	rlimits      []rlimit
 	canaryDir    string           // Landlock alone: anyone may write here, the program may not
+	lacks        []string         // controllers that no cgroup of ours has
 	cgroupTasks  int              // how many tasks files of v1 the helper is given
 	cgroupInto   bool             // and whether the directory of a v2 group
 	ignored      []syscall.Signal // of the helper's list, those that stay ignored
@@ -76,7 +78,6 @@ func identify() (identity, error) {
 type file struct {
 	path string // resolved
 	kind kind
-	link bool // the path itself is a symbolic link
 }
 
 type kind uint8
@@ -149,7 +150,7 @@ func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 		}
 	}
 	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, 0, 0, uintptr(unsafe.Pointer(&h.sigmask)), 8, 0, 0)
-	return h, nil
+	return h, h.failed
 }
 
 // look resolves a path by opening it: what counts is what the kernel finds.
@@ -165,11 +166,28 @@ func (h *host) look(path string) file {
 	if dir == -1 || h.listed(dirOf(path), dir, name) == no {
 		return file{path: path}
 	}
-	if f = lookup(path, dir, name); f.kind != absent {
+	f, err := lookup(path, dir, name)
+	if err != nil {
+		h.fail(path, err)
+	}
+	if f.kind != absent {
 		h.files[path] = f
 		h.kinds[f.path] = f.kind
 	}
 	return f
+}
+
+// fail remembers an error that does not say that a name is not there. A secret
+// that cannot be looked for, for want of descriptors or memory, must not pass
+// for one that does not exist.
+func (h *host) fail(path string, err error) {
+	switch err {
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES, unix.ENAMETOOLONG:
+	default:
+		if h.failed == nil {
+			h.failed = &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "look for " + path, Err: err}
+		}
+	}
 }
 
 // dirOf is the directory of a clean path, "" being the root.
@@ -251,6 +269,7 @@ func (h *host) dir(path string) int {
 	if path == "" || h.dir(dirOf(path)) != -1 {
 		var err error
 		if fd, err = unix.Open(path+"/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			h.fail(path, err)
 			fd = -1
 		}
 	}
@@ -267,35 +286,37 @@ func (h *host) closeDirs() {
 	h.dirs = nil
 }
 
-func lookup(path string, dir int, name string) file {
+func lookup(path string, dir int, name string) (file, error) {
 	var st unix.Stat_t
 	if name == "" { // the root
 		name = "."
 	}
-	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return file{path: path}
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return file{path: path}, err
 	}
-	link := st.Mode&unix.S_IFMT == unix.S_IFLNK
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return file{path: path, link: link} // a dangling link
+		return file{path: path}, err // a link that dangles, mostly
 	}
 	defer unix.Close(fd)
-	if unix.Fstat(fd, &st) != nil {
-		return file{path: path, link: link}
+	if err := unix.Fstat(fd, &st); err != nil {
+		return file{path: path}, err
 	}
 	resolved, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-	if err != nil || !strings.HasPrefix(resolved, "/") {
-		return file{path: path}
+	if err != nil {
+		return file{path: path}, unix.EIO
 	}
-	f := file{path: resolved, kind: other, link: link}
+	if resolved[0] != '/' { // not below our root
+		return file{path: path}, nil
+	}
+	f := file{path: resolved, kind: other}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		f.kind = directory
 	case unix.S_IFREG:
 		f.kind = regular
 	}
-	return f
+	return f, nil
 }
 
 // otherPlaces are where else the file system shows path: another mount of the
@@ -315,11 +336,17 @@ func (h *host) otherPlaces(path string) []string {
 	var out []string
 	for i := range h.mounts {
 		m := &h.mounts[i]
-		if m.dev != at.dev || m.point == at.point || !sandbox.Covers(m.root, inside) {
+		if m.dev != at.dev || m.point == at.point {
 			continue
 		}
-		p := filepath.Join(m.point, strings.TrimPrefix(inside, m.root))
-		if p != path && h.look(p).kind != absent {
+		p := ""
+		switch {
+		case sandbox.Covers(m.root, inside):
+			p = filepath.Join(m.point, strings.TrimPrefix(inside, m.root))
+		case sandbox.Covers(inside, m.root) && !sandbox.Covers(path, m.point):
+			p = m.point // a part of what is hidden
+		}
+		if p != "" && p != path && h.look(p).kind != absent {
 			out = append(out, p)
 		}
 	}
@@ -445,14 +472,14 @@ func haveMountSetattr() bool {
 }
 
 // landlockABI is the version that the kernel enforces, at most the newest that
-// we know. ABI 6 without the fix for its scope of signals counts as 5
+// we know. one without the fix for the scope of signals (erratum 2) counts as 5
 // (Documentation/userspace-api/landlock.rst, "Errata").
 func landlockABI() int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
 		return 0
 	}
-	if errata, err := ll.LandlockGetErrata(); abi == 6 && (err != nil || errata&1 == 0) {
+	if errata, err := ll.LandlockGetErrata(); abi >= 6 && (err != nil || errata&2 == 0) {
 		return 5
 	}
 	return min(abi, newestABI)

@@ -163,7 +163,7 @@ func newFixture(t *testing.T) *fixture {
 			{Path: f.ws + "/dir", Guard: sandbox.Notice},
 		},
 		Limits:       sandbox.Limits{PIDs: 200},
-		AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerCgroup},
+		AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerCgroup, sandbox.LayerLandlock},
 	}
 	return f
 }
@@ -257,7 +257,7 @@ func requireNamespaces(t *testing.T) {
 		sandbox.Spec{
 			Workspace:    dir,
 			Files:        []sandbox.FileRule{{Path: "/", Access: sandbox.ReadOnly}, {Path: dir, Access: sandbox.ReadWrite}},
-			AllowMissing: []string{sandbox.LayerCgroup},
+			AllowMissing: []string{sandbox.LayerCgroup, sandbox.LayerLandlock},
 		}, userNamespace, nil)
 	var no *noNamespaces
 	switch {

@@ -33,7 +33,8 @@ type step struct {
 	args  [6]arg
 	to    arg // cell that gets the result; zero = none
 	want  syscall.Errno
-	skip  int // on another outcome: -1 = nothing is run, n = go on after the n next steps
+	allow [2]syscall.Errno // errors that do as well
+	skip  int              // on another outcome: -1 = nothing is run, n = go on after the n next steps
 	// absent lists the errors that mean that this machine does not have the
 	// layer. Such steps come before any path of the workspace is touched.
 	absent []syscall.Errno
@@ -148,6 +149,7 @@ func (s *setup) encode() []byte {
 		from := s.at(i)
 		to := (*helper.Step)(unsafe.Pointer(&out[stepsAt+uint64(i)*stepSize]))
 		to.Nr, to.Want, to.Skip = uint64(from.nr), uint64(from.want), int64(from.skip)
+		to.Allow = [2]uint64{uint64(from.allow[0]), uint64(from.allow[1])}
 		if from.to.kind == isCell {
 			to.Dst = headerSize + from.to.val
 		}
@@ -222,8 +224,10 @@ func (st step) String() string {
 		s += fmt.Sprintf("  (must fail: %v)", st.want)
 	case st.skip >= 0:
 		s += "  (optional)"
+	case st.allow[0] != 0:
+		s += fmt.Sprintf("  (or: %v)", st.allow[0])
 	case len(st.absent) > 0:
-		s += "  (refused here: no such layer)"
+		s += "  (if refused: the machine has no such layer)"
 	}
 	if st.why != "" {
 		s += "  # " + st.why

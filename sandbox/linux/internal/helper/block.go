@@ -38,10 +38,11 @@ type Header struct {
 type Step struct {
 	Nr    uint64
 	Args  [6]uint64
-	Cells uint64 // bit n: argument n is the offset of a cell that holds its value
-	Dst   uint64 // offset of the cell that gets the result, or 0
-	Want  uint64 // 0: must succeed; else the error that it must give
-	Skip  int64  // on another outcome: -1 = stop, n = go on after the n next steps
+	Cells uint64    // bit n: argument n is the offset of a cell that holds its value
+	Dst   uint64    // offset of the cell that gets the result, or 0
+	Want  uint64    // 0: must succeed; else the error that it must give
+	Allow [2]uint64 // errors that do as well, or 0
+	Skip  int64     // on another outcome: -1 = stop, n = go on after the n next steps
 }
 
 // Packets between helper and parent are Packet-sized and native-endian.
@@ -57,6 +58,7 @@ const (
 	Failed  = 1 // to the parent: step A failed with error B; nothing was run
 	Running = 2 // to the parent: every restriction holds, the program runs
 	Exited  = 3 // to the parent: the program's wait status is A; B = 0 or what the watch ended it for
+	Stopped = 6 // to the parent: signal A stopped the program
 	Start   = 5 // to the helper: the block is written, run it
 	Signal  = 4 // to the helper: send signal A to the program; B = 1: to the whole tree
 )

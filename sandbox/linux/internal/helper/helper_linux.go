@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -13,7 +14,8 @@ func init() {
 	}
 }
 
-// handshake maps the block if this process was started as a helper.
+// handshake maps the block if this process was started as a helper. Once the
+// socket and the name say so there is no way back to the program's main.
 func handshake() *Header {
 	typ, err := syscall.GetsockoptInt(SocketFD, syscall.SOL_SOCKET, syscall.SO_TYPE)
 	if err != nil || typ != syscall.SOCK_SEQPACKET || !named() {
@@ -30,18 +32,18 @@ func handshake() *Header {
 		exit(125)
 	}
 	var st syscall.Stat_t
-	if syscall.Fstat(BlockFD, &st) != nil || st.Size < int64(unsafe.Sizeof(Header{})) || st.Size > 64<<20 {
-		return nil
+	if syscall.Fstat(BlockFD, &st) != nil || st.Size < int64(unsafe.Sizeof(Header{})) || st.Size > 1<<30 {
+		exit(125)
 	}
 	const mapFixedNoReplace = 0x100000
 	addr, _, errno := syscall.RawSyscall6(syscall.SYS_MMAP, Base, uintptr(st.Size),
 		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED|mapFixedNoReplace, BlockFD, 0)
-	if errno != 0 {
-		return nil
+	if errno != 0 || addr != Base {
+		exit(125)
 	}
 	h := *(**Header)(unsafe.Pointer(&addr))
-	if addr != Base || h.Magic != Magic || h.Size != uint64(st.Size) {
-		return nil
+	if h.Magic != Magic || h.Size != uint64(st.Size) {
+		exit(125)
 	}
 	return h
 }
@@ -84,6 +86,7 @@ func main(h *Header) {
 		go watch(h)
 	}
 	status := reap(pid)
+	ended.Store(true)
 	if h.PIDNS == 0 {
 		sweep()
 	}
@@ -124,6 +127,9 @@ func run(h *Header, first, n uint64) bool {
 			if s.Dst != 0 {
 				*(*uint64)(unsafe.Add(unsafe.Pointer(h), s.Dst)) = uint64(r)
 			}
+			continue
+		}
+		if errno != 0 && (uint64(errno) == s.Allow[0] || uint64(errno) == s.Allow[1]) {
 			continue
 		}
 		if s.Skip < 0 {
@@ -201,7 +207,6 @@ func obey(h *Header, pid int) {
 		}
 		if err != nil || n != len(b) {
 			if h.PIDNS == 0 {
-				syscall.Kill(pid, syscall.SIGKILL)
 				sweep()
 			}
 			exit(125)
@@ -210,13 +215,17 @@ func obey(h *Header, pid int) {
 			continue
 		}
 		switch {
-		case p.B == 0:
+		case p.B == 0 && !ended.Load():
 			syscall.Kill(pid, syscall.Signal(p.A))
+		case p.B == 0:
 		default:
 			signalAll(h, syscall.Signal(p.A))
 		}
 	}
 }
+
+// ended says that the program is collected, and its number free for another.
+var ended atomic.Bool
 
 func signalAll(h *Header, sig syscall.Signal) {
 	switch {
@@ -242,14 +251,19 @@ func orphaned() bool {
 func reap(pid int) syscall.WaitStatus {
 	for {
 		var ws syscall.WaitStatus
-		got, err := syscall.Wait4(-1, &ws, syscall.WALL, nil)
+		got, err := syscall.Wait4(-1, &ws, syscall.WALL|syscall.WUNTRACED, nil)
 		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil {
 			return 125 << 8
 		}
-		if got == pid {
+		switch {
+		case got != pid:
+		case ws.Stopped():
+			// A shell that waits for the wrapper must see it stop too.
+			send(Packet{Kind: Stopped, A: uint32(ws.StopSignal())})
+		default:
 			return ws
 		}
 	}

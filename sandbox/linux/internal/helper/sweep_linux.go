@@ -94,16 +94,25 @@ func parent(pid string) (ppid int, live bool) {
 	return number(string(b[i+4 : end])), true
 }
 
-// read returns the first 4 KiB of a file.
+// read returns a file's content. A line of it can be long: that of the groups
+// in /proc/PID/status holds as many as a process may set.
 func read(path string) []byte {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
 	defer syscall.Close(fd)
-	b := make([]byte, 4096)
-	n, _ := syscall.Read(fd, b)
-	return b[:max(n, 0)]
+	b := make([]byte, 0, 4096)
+	for {
+		n, err := syscall.Read(fd, b[len(b):cap(b)])
+		if n <= 0 || err != nil {
+			return b
+		}
+		b = b[:len(b)+n]
+		if len(b) == cap(b) {
+			b = append(b, make([]byte, len(b))...)[:len(b)]
+		}
+	}
 }
 
 func number(s string) int {

@@ -508,3 +508,27 @@ func (w *Place) tops() []string {
 	}
 	return dirs
 }
+
+// ProtectedName returns the name by which Unprotect takes out what protects a
+// file of the workspace, a path relative to its root; "" if nothing does. It
+// goes by names alone: a nested directory counts as a repository.
+func (p *Profile) ProtectedName(file string) string {
+	covers := func(name, file string) bool { return file == name || strings.HasPrefix(file, name+"/") }
+	for _, name := range p.Protect {
+		if covers(name, file) {
+			return name
+		}
+	}
+	for rest, more := file, true; more; _, rest, more = strings.Cut(rest, "/") {
+		for i := range protectedRows {
+			name := protectedRows[i].Name
+			if protectedRows[i].In == "git" {
+				name = ".git/" + name
+			}
+			if covers(name, rest) {
+				return name
+			}
+		}
+	}
+	return ""
+}

@@ -465,3 +465,23 @@ func TestMemoryShareOfThisMachine(t *testing.T) {
 		t.Errorf("half of the memory is %d bytes", spec.Limits.Memory)
 	}
 }
+
+func TestProtectedName(t *testing.T) {
+	p := &Profile{Protect: []string{"generated"}}
+	for _, tt := range []struct{ file, want string }{
+		{".git/hooks/pre-commit", ".git/hooks"},
+		{".git/config", ".git/config"},
+		{"sub/.git/hooks", ".git/hooks"},
+		{".vscode/settings.json", ".vscode"},
+		{"a/.envrc", ".envrc"},
+		{"generated/api.go", "generated"},
+		{"a/generated", ""},
+		{"hooks/x", ""},
+		{".vscodes", ""},
+		{"main.go", ""},
+	} {
+		if got := p.ProtectedName(tt.file); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.file, got, tt.want)
+		}
+	}
+}

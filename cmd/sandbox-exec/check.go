@@ -38,6 +38,9 @@ func (e *env) check(c *cli.Context) error {
 	switch {
 	case f.Bool("explain"):
 		fmt.Fprint(e.stdout, d.Explain(cmd.Script))
+		if d.Verdict == policy.Ask {
+			fmt.Fprintf(e.stdout, "\nhint: %s\n", remedy(d, cmd))
+		}
 	case f.Bool("json"):
 		enc := json.NewEncoder(e.stdout)
 		enc.SetIndent("", "  ")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +82,12 @@ func statusOf(err error) int {
 func explain(err error) []string {
 	var refused *runner.RefusedError
 	if errors.As(err, &refused) {
-		return explainRefusal(refused)
+		var with *refusal
+		hint := "sandbox-exec check shows every part of the decision"
+		if errors.As(err, &with) {
+			hint = with.hint
+		}
+		return explainRefusal(refused, hint)
 	}
 	what, line, hint := err.Error(), "", ""
 	var misused *usageError
@@ -132,33 +136,26 @@ func explain(err error) []string {
 	return []string{"error: " + what, line, hint}
 }
 
-// advice is what to do about a denial.
-var advice = map[policy.Stage]string{
-	policy.StageBreaker: "no mode, rule or answer allows this",
-	policy.StagePlan:    "mode plan runs only what is proven to change nothing; --mode allow runs what stays in the workspace",
-	policy.StageRule:    "a rule of the profile forbids it; the message names where it stands",
-}
-
 // explainRefusal names the targets for which a command was refused.
-func explainRefusal(err *runner.RefusedError) []string {
+func explainRefusal(err *runner.RefusedError, hint string) []string {
 	var targets []policy.Target
-	what, hint := "denied", ""
+	what := "denied"
 	var denied *policy.DeniedError
 	var ask *policy.NeedsApprovalError
 	switch {
 	case errors.As(err, &denied):
 		targets = denied.Targets
-		hint = "sandbox-exec check shows every part of the decision"
-		if len(targets) > 0 {
-			hint = cmp.Or(advice[targets[0].Stage], hint)
-		}
 	case errors.As(err, &ask):
 		targets = ask.Targets
 		what = "not approved"
-		hint = "ask the person and run it again with --ask allow, or change the command"
 	}
+	targets = distinct(targets)
 	var out []string
 	for _, t := range firstOf(targets, 3) {
+		if t.Reason == policy.SyntaxError {
+			out = append(out, display(t)+": "+reason(t))
+			continue
+		}
 		out = append(out, what+": "+display(t)+": "+reason(t))
 	}
 	if n := len(targets) - len(out); n > 0 {
@@ -170,7 +167,10 @@ func explainRefusal(err *runner.RefusedError) []string {
 	if err.Reason != "" {
 		out = append(out, "why: "+policy.Escape(err.Reason))
 	}
-	return append(out, "hint: "+hint)
+	if hint != "" {
+		out = append(out, "hint: "+hint)
+	}
+	return out
 }
 
 func firstOf[T any](list []T, n int) []T { return list[:min(n, len(list))] }

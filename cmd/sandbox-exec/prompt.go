@@ -78,13 +78,16 @@ func question(r runner.Request) string {
 		fmt.Fprintf(&b, "    %s\n", policy.Escape(strings.TrimSuffix(line, "\n")))
 	}
 	b.WriteString("\nbecause of\n")
-	for _, t := range r.Decision.Targets {
+	for _, t := range distinct(r.Decision.Targets) {
 		if t.Verdict == policy.Ask {
 			fmt.Fprintf(&b, "  - %s: %s\n", display(t), reason(t))
 		}
 	}
 	b.WriteString("\nThe sandbox holds all the same: a yes opens the files named here that exist, for this\n" +
 		"run, and nothing else; protected names stay read-only (--unprotect NAME opens them).\n")
+	if r.Sandbox.Network == "off" && slices.ContainsFunc(r.Decision.Targets, usesNetwork) {
+		b.WriteString("The network stays off, whatever the answer (--net host opens it).\n")
+	}
 	if !slices.Contains(r.Remember, runner.ForProject) {
 		b.WriteString("Run it? [y/N] ")
 		return b.String()

@@ -90,15 +90,26 @@ func (tm *terminal) typeText(text string) { tm.master.WriteString(text) }
 
 // ending is the exit status, or 128 and the signal, as a shell says it.
 func (tm *terminal) ending() int {
+	tm.t.Helper()
+	tm.master.SetReadDeadline(time.Time{})
+	read := make(chan struct{})
 	go func() {
+		defer close(read)
 		buf := make([]byte, 4096)
 		for {
-			if _, err := tm.master.Read(buf); err != nil {
+			n, err := tm.master.Read(buf)
+			tm.seen.Write(buf[:n])
+			if err != nil { // EIO when nobody has the other side open
 				return
 			}
 		}
 	}()
 	tm.cmd.Wait()
+	select {
+	case <-read:
+	case <-time.After(20 * time.Second):
+		tm.t.Error("something still has the terminal")
+	}
 	status := tm.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return 128 + int(status.Signal())
@@ -143,6 +154,9 @@ func TestPrompt(t *testing.T) {
 			}
 			tm.typeText(tt.keys)
 			got := tm.ending()
+			if strings.Contains(tm.seen.String(), "run it again") {
+				t.Errorf("whoever has answered is told to ask:\n%s", tm.seen.String())
+			}
 			_, err := os.Stat(filepath.Join(ws, "src"))
 			if ran := err != nil; got != tt.want || ran != tt.runs {
 				t.Errorf("ended with %d, want %d; ran %v", got, tt.want, ran)
@@ -201,5 +215,25 @@ func TestInterruptOnATerminal(t *testing.T) {
 	tm.typeText("\x03")
 	if got := tm.ending(); got != 128+int(syscall.SIGINT) {
 		t.Errorf("ended with %d", got)
+	}
+}
+
+// A yes does not open the network, and the question says so.
+func TestPromptTellsOfTheNetwork(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"--", "git", "push"}, true},
+		{[]string{"--net", "host", "--", "git", "push"}, false},
+		{[]string{"-c", "rm -rf src"}, false},
+	} {
+		tm := onTerminal(t, workspace(t), "", tt.args...)
+		tm.expect("[y/N] ")
+		if got := strings.Contains(tm.seen.String(), "The network stays off"); got != tt.want {
+			t.Errorf("%q: told %v, want %v:\n%s", tt.args, got, tt.want, tm.seen.String())
+		}
+		tm.typeText("n\n")
+		tm.ending()
 	}
 }

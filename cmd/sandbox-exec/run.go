@@ -54,6 +54,11 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 		defer p.Close()
 		cmd.Approver = runner.FirstAnswer(cmd.Approver, p)
 	}
+	var asked witness
+	if cmd.Approver != nil {
+		asked.Approver = cmd.Approver
+		cmd.Approver = &asked
+	}
 	r.Notices = e.notices
 	if !f.Bool("q") {
 		lines(e.stderr, told(e.notices)...)
@@ -62,9 +67,10 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	ctx, relay := watchSignals(context.Background())
 	task, err := runner.Start(ctx, cmd)
 	if err != nil {
-		var refused *runner.RefusedError
-		if errors.As(err, &refused) {
-			r.Decision = &refused.Decision
+		var refusedErr *runner.RefusedError
+		if errors.As(err, &refusedErr) {
+			r.Decision = &refusedErr.Decision
+			err = refused(refusedErr, cmd, asked.answered)
 		}
 		if sig := relay.got(); sig != 0 && errors.Is(err, context.Canceled) {
 			return killedBy(sig)

@@ -17,7 +17,11 @@ func display(t policy.Target) string {
 		}
 		text = strings.Join(words, " ")
 	}
-	if text == "" {
+	switch {
+	case text != "":
+	case t.Reason == policy.SyntaxError:
+		text = "cannot be parsed"
+	default:
 		text = string(t.Action)
 	}
 	return shorten(policy.Escape(text), 200)

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// refusal is a command that was refused, with what to do about it.
+type refusal struct {
+	*runner.RefusedError
+	hint string // "" where there is nothing more to say
+}
+
+func (r *refusal) Unwrap() error { return r.RefusedError }
+
+// witness remembers that somebody answered.
+type witness struct {
+	runner.Approver
+	answered bool
+}
+
+func (w *witness) Approve(ctx context.Context, r runner.Request) (runner.Answer, error) {
+	a, err := w.Approver.Approve(ctx, r)
+	w.answered = err == nil
+	return a, err
+}
+
+// refused adds to a refusal what to do about it, which is not to ask again
+// whoever has just said no.
+func refused(err *runner.RefusedError, cmd runner.Command, answered bool) error {
+	switch err.Decision.Verdict {
+	case policy.Ask:
+		if answered {
+			return &refusal{err, ""}
+		}
+		return &refusal{err, remedy(err.Decision, cmd)}
+	}
+	return &refusal{err, denialHint(err.Decision, cmd)}
+}
+
+// denialHint is what to do about a denial.
+func denialHint(d policy.Decision, cmd runner.Command) string {
+	stage := policy.StageRule
+	for _, t := range d.Targets {
+		if t.Verdict == policy.Deny {
+			stage = t.Stage
+			break
+		}
+	}
+	switch stage {
+	case policy.StageBreaker:
+		return "no mode, rule or answer allows this"
+	case policy.StageRule:
+		return "a rule of the profile forbids it; the message names where it stands"
+	}
+	const plan = "mode plan runs only what is proven to change nothing"
+	p := *cmd.Profile
+	p.Mode = policy.ModeAllow
+	cmd.Profile = &p
+	other, err := runner.Decide(cmd)
+	switch {
+	case err != nil || other.Verdict == policy.Deny:
+		return plan
+	case p.Workspace != sandbox.ReadWrite:
+		return plan + ", and profile " + p.Name + " keeps the workspace read-only in every mode; --profile workspace does not"
+	case other.Verdict == policy.Ask:
+		return plan + "; --mode allow asks about it"
+	}
+	return plan + "; --mode allow runs what stays in the workspace"
+}
+
+// remedy names the flags that let the command do what it was asked about. An
+// answer of "--ask allow" opens no path and no network.
+func remedy(d policy.Decision, cmd runner.Command) string {
+	var flags, absent []string
+	add := func(name, value string) {
+		flag := name + " " + quote(value)
+		if slices.Contains(flags, flag) {
+			return
+		}
+		flags = append(flags, flag)
+		if _, err := os.Lstat(value); err != nil && filepath.IsAbs(value) {
+			absent = append(absent, quote(value))
+		}
+	}
+	unparsed, ask, opened := false, false, false
+	for _, t := range d.Targets {
+		if t.Verdict != policy.Ask {
+			continue
+		}
+		name, value := opener(t, cmd)
+		if name != "" {
+			add(name, value)
+		}
+		switch {
+		case t.Reason == policy.SyntaxError:
+			unparsed = true
+		case t.Stage == policy.StageRule:
+			ask = true
+		case t.Reason == policy.OutsideRead && t.Action == policy.FileRead, t.Reason == policy.OutsideWrite && t.Action == policy.FileWrite:
+			opened = opened || name != ""
+			ask = ask || name == "" // its name is known only when it runs
+		case t.Reason == policy.OutsideRead: // the program that reads it
+		default:
+			ask = true
+		}
+	}
+	if unparsed {
+		return "correct the text"
+	}
+	if ask || !opened {
+		flags = append(flags, "--ask allow")
+	}
+	hint := "ask the person and run it again with " + policy.Escape(strings.Join(flags, " "))
+	if absent != nil {
+		hint += " (make " + policy.Escape(strings.Join(absent, ", ")) + " first: what is not there cannot be opened)"
+	}
+	return hint + ", or change the command"
+}
+
+// opener returns the flag that makes the sandbox let a target through; "" where
+// there is none, or none is needed.
+func opener(t policy.Target, cmd runner.Command) (flag, value string) {
+	known := !t.Dynamic && filepath.IsAbs(t.Resource)
+	workspace := cmd.Settings.Workspace
+	switch {
+	case usesNetwork(t):
+		if cmd.Profile.Network == sandbox.NetworkOff {
+			return "--net", "host"
+		}
+	case !known:
+	case t.Action == policy.FileRead && t.Reason == policy.OutsideRead:
+		return "--read", t.Resource
+	case t.Action == policy.FileWrite && t.Reason == policy.ProtectedPath && sandbox.Covers(workspace, t.Resource):
+		if file, err := filepath.Rel(workspace, t.Resource); err == nil {
+			if name := cmd.Profile.ProtectedName(file); name != "" && !slices.Contains(cmd.Profile.Unprotect, name) {
+				return "--unprotect", name
+			}
+		}
+	case t.Action == policy.FileWrite && (t.Reason == policy.OutsideWrite || t.Reason == policy.ProtectedPath):
+		return "--write", t.Resource
+	}
+	return "", ""
+}
+
+// usesNetwork says whether a target asks for the network.
+func usesNetwork(t policy.Target) bool {
+	switch t.Reason {
+	case policy.NetworkAccess, policy.NetworkRedirect, policy.RemoteEffect, policy.RemoteShell:
+		return true
+	}
+	return t.Action == policy.NetworkTo
+}
+
+// distinct leaves out the programs that only read what another target names.
+func distinct(targets []policy.Target) []policy.Target {
+	reads := func(t policy.Target, action policy.Action) bool {
+		return t.Action == action && t.Reason == policy.OutsideRead
+	}
+	var out []policy.Target
+	for _, t := range targets {
+		named := func(file policy.Target) bool { return reads(file, policy.FileRead) && file.Span == t.Span }
+		if !reads(t, policy.Exec) || !slices.ContainsFunc(targets, named) {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -52,7 +52,9 @@ func (p *fakeProcess) Signal(sig syscall.Signal) error { return p.run.Process.Si
 func (p *fakeProcess) SignalAll(sig syscall.Signal) error {
 	return syscall.Kill(-p.run.Process.Pid, sig)
 }
-func (p *fakeProcess) Kill() error { return p.SignalAll(syscall.SIGKILL) }
+
+func (p *fakeProcess) Stopped() <-chan syscall.Signal { return nil }
+func (p *fakeProcess) Kill() error                    { return p.SignalAll(syscall.SIGKILL) }
 
 func (p *fakeProcess) Wait() (sandbox.Exit, error) {
 	p.run.Wait()

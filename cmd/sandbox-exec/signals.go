@@ -69,6 +69,19 @@ func (r *relay) to(t *runner.Task) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.task = t
+	go follow(t)
+}
+
+// follow stops us when the command has stopped itself, as vim does for ^Z, so
+// that the shell which waits for us takes the terminal back. Without a terminal
+// there is no such shell, and our time-out has to run on.
+func follow(t *runner.Task) {
+	for range t.Stopped() {
+		if inForeground() {
+			syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+			t.Signal(syscall.SIGCONT) // the shell may have meant us alone
+		}
+	}
 }
 
 // got is the signal that cancelled the start, or 0.
@@ -89,6 +102,10 @@ func fromTerminal(sig syscall.Signal) bool {
 	default:
 		return false
 	}
+	return inForeground()
+}
+
+func inForeground() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false

@@ -578,10 +578,11 @@ func (p *process) await(s *setup) error {
 func (p *process) receive() (helper.Packet, error) {
 	var pkt helper.Packet
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
-	if n, err := p.sock.Read(b); err != nil || n != len(b) {
-		return pkt, errors.New("the helper is gone")
+	n, err := p.sock.Read(b)
+	if err == nil && n != len(b) {
+		err = errors.New("the helper is gone")
 	}
-	return pkt, nil
+	return pkt, err
 }
 
 // Signal implements [sandbox.Process].
@@ -659,11 +660,7 @@ func (p *process) Wait() (sandbox.Exit, error) {
 	var exit sandbox.Exit
 	pkt, err := p.receive()
 	for err == nil && pkt.Kind == helper.Stopped {
-		select {
-		case p.stopped <- syscall.Signal(pkt.A):
-		default:
-		}
-		pkt, err = p.receive()
+		pkt, err = p.afterStop(pkt)
 	}
 	if err == nil && pkt.Kind == helper.Exited {
 		exit.Status = syscall.WaitStatus(pkt.A)
@@ -689,6 +686,25 @@ func (p *process) Wait() (sandbox.Exit, error) {
 	}
 	exit.Usage.MemoryLimit, exit.Usage.PIDsLimit = max(p.limits.Memory, 0), max(p.limits.PIDs, 0)
 	return exit, errors.Join(werr, p.clean())
+}
+
+// afterStop delivers a stop of the program, unless it goes on right away: a
+// terminal stops us too, and by the time that we read of it all is over.
+func (p *process) afterStop(stop helper.Packet) (helper.Packet, error) {
+	if stop.A == 0 {
+		return p.receive()
+	}
+	p.sock.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	pkt, err := p.receive()
+	p.sock.SetReadDeadline(time.Time{})
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return pkt, err
+	}
+	select {
+	case p.stopped <- syscall.Signal(stop.A):
+	default:
+	}
+	return p.receive()
 }
 
 // clean removes all that was made for the process.

@@ -334,6 +334,43 @@ func TestIgnoredSignals(t *testing.T) {
 	}
 }
 
+// TestStopped tells of a program that stops itself, and not of one that goes on
+// at once.
+func TestStopped(t *testing.T) {
+	f := newFixture(t)
+	for _, tier := range tiers(t) {
+		p, err := start(context.Background(), &exec.Cmd{
+			Path: "/bin/sh", Dir: f.ws, Env: []string{"PATH=/bin:/usr/bin"},
+			Args: []string{"sh", "-c", "kill -STOP $$; (kill -CONT $$) & kill -STOP $$; exit 4"},
+		}, f.spec, tier, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan sandbox.Exit)
+		go func() {
+			exit, _ := p.Wait()
+			ended <- exit
+		}()
+		select {
+		case sig := <-p.Stopped():
+			if sig != unix.SIGSTOP {
+				t.Errorf("%v: stopped by %v", tier, sig)
+			}
+			p.Signal(unix.SIGCONT)
+		case <-time.After(10 * time.Second):
+			t.Errorf("%v: no word of the stop", tier)
+			p.Kill()
+		}
+		go func() { // the second stop may come before or after its SIGCONT
+			time.Sleep(300 * time.Millisecond)
+			p.Signal(unix.SIGCONT)
+		}()
+		if exit := <-ended; exit.Status.ExitStatus() != 4 {
+			t.Errorf("%v: %v", tier, exit.Status)
+		}
+	}
+}
+
 func TestHelperLost(t *testing.T) {
 	requireNamespaces(t)
 	f := newFixture(t)

@@ -58,7 +58,7 @@ const (
 	Failed  = 1 // to the parent: step A failed with error B; nothing was run
 	Running = 2 // to the parent: every restriction holds, the program runs
 	Exited  = 3 // to the parent: the program's wait status is A; B = 0 or what the watch ended it for
-	Stopped = 6 // to the parent: signal A stopped the program
+	Stopped = 6 // to the parent: signal A stopped the program; A = 0: it goes on
 	Start   = 5 // to the helper: the block is written, run it
 	Signal  = 4 // to the helper: send signal A to the program; B = 1: to the whole tree
 )

@@ -251,7 +251,7 @@ func orphaned() bool {
 func reap(pid int) syscall.WaitStatus {
 	for {
 		var ws syscall.WaitStatus
-		got, err := syscall.Wait4(-1, &ws, syscall.WALL|syscall.WUNTRACED, nil)
+		got, err := syscall.Wait4(-1, &ws, syscall.WALL|syscall.WUNTRACED|syscall.WCONTINUED, nil)
 		if err == syscall.EINTR {
 			continue
 		}
@@ -263,6 +263,8 @@ func reap(pid int) syscall.WaitStatus {
 		case ws.Stopped():
 			// A shell that waits for the wrapper must see it stop too.
 			send(Packet{Kind: Stopped, A: uint32(ws.StopSignal())})
+		case ws.Continued():
+			send(Packet{Kind: Stopped})
 		default:
 			return ws
 		}

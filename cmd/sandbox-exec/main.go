@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -50,36 +51,36 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              flagError,
 		Commands: []*cli.Command{
-			e.command("run", "run a command (the default)", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT)", runFlags(), e.run),
-			e.command("check", "say what would be decided; exit 0 allow, 3 ask, 4 deny", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT | --jsonl)", checkFlags(), e.check),
-			e.command("doctor", "say what this machine can enforce", "[--json]", []cli.Flag{jsonFlag()}, e.doctor),
+			e.runVerb(),
+			verb("check", "say what would be decided; exit 0 allow, 3 ask, 4 deny", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT | --jsonl)", checkFlags(), e.check),
+			verb("doctor", "say what this machine can enforce", "[--json]", []cli.Flag{jsonFlag()}, e.doctor),
 			{
 				Name: "profile", Usage: "look at profiles", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("profile: want list, show or check", "") },
 				Subcommands: []*cli.Command{
-					e.command("list", "name the built-in profiles", "", nil, e.profileList),
-					e.command("show", "say what a profile means for a command run from here", "NAME|FILE", nil, e.profileShow),
-					e.command("check", "check a profile's file", "FILE", nil, e.profileCheck),
+					verb("list", "name the built-in profiles", "", nil, e.profileList),
+					verb("show", "say what a profile means for a command run from here", "NAME|FILE", nil, e.profileShow),
+					verb("check", "check a profile's file", "FILE", nil, e.profileCheck),
 				},
 			},
 			{
 				Name: "rule", Usage: "look at rules and change yours", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("rule: want list, add or remove", "") },
 				Subcommands: []*cli.Command{
-					e.command("list", "list the rules that hold here, and where they stand", "[FLAGS]", []cli.Flag{workspaceFlag(), profileFlag(), jsonFlag()}, e.ruleList),
-					e.command("add", "add a rule to your configuration", "[FLAGS] allow|ask|deny PATTERN", append(ruleFlags(),
+					verb("list", "list the rules that hold here, and where they stand", "[FLAGS]", []cli.Flag{workspaceFlag(), profileFlag(), jsonFlag()}, e.ruleList),
+					verb("add", "add a rule to your configuration", "[FLAGS] allow|ask|deny PATTERN", append(ruleFlags(),
 						&cli.StringFlag{Name: "reason", Usage: "`TEXT` that is shown where the rule denies or asks"}), e.ruleAdd),
-					e.command("remove", "remove the rules with this pattern", "[FLAGS] PATTERN", ruleFlags(), e.ruleRemove),
+					verb("remove", "remove the rules with this pattern", "[FLAGS] PATTERN", ruleFlags(), e.ruleRemove),
 				},
 			},
-			e.command("trust", "let the project's .sandbox-exec.toml loosen what holds, until it changes", "[DIR]", nil, e.trust),
-			e.command("untrust", "take the trust back", "[DIR]", nil, e.untrust),
+			verb("trust", "let the project's .sandbox-exec.toml loosen what holds, until it changes", "[DIR]", nil, e.trust),
+			verb("untrust", "take the trust back", "[DIR]", nil, e.untrust),
 			{
 				Name: "quarantine", Usage: "look at what was moved out of workspaces", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("quarantine: want list or restore", "") },
 				Subcommands: []*cli.Command{
-					e.command("list", "list what was moved away: ID, time, path, reason", "", nil, e.quarantineList),
-					e.command("restore", "put it back; replaces nothing", "ID", nil, e.quarantineRestore),
+					verb("list", "list what was moved away: ID, time, path, reason", "", nil, e.quarantineList),
+					verb("restore", "put it back; replaces nothing", "ID", nil, e.quarantineRestore),
 				},
 			},
 		},
@@ -96,6 +97,7 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 	if !known && first != "-h" && first != "--help" {
 		left = append([]string{"run"}, left...)
 	}
+	e.flags = left[1:]
 	return a.RunContext(context.Background(), append([]string{a.Name}, left...))
 }
 
@@ -112,17 +114,45 @@ func split(args []string) (left, program []string) {
 
 // env is what the commands share.
 type env struct {
-	program        []string // what stands after "--"; nil if there is none
+	flags          []string // what stands before "--", without the command
+	program        []string // what stands after it; nil if there is none
 	stdin          *os.File
 	stdout, stderr *os.File
 	notices        []runner.Notice // about the settings
 }
 
-func (e *env) command(name, usage, args string, flags []cli.Flag, action cli.ActionFunc) *cli.Command {
+func verb(name, usage, args string, flags []cli.Flag, action cli.ActionFunc) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: usage, UsageText: "sandbox-exec " + name + " " + args, Flags: flags,
 		Action: action, OnUsageError: flagError, HideHelpCommand: true,
 	}
+}
+
+// runVerb is the command that runs one. A command line that it does not
+// understand is reported, too, if --report stands before what is wrong.
+func (e *env) runVerb() *cli.Command {
+	run := verb("run", "run a command (the default)", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT)", runFlags(), e.run)
+	run.OnUsageError = func(c *cli.Context, err error, sub bool) error {
+		err = flagError(c, err, sub)
+		// What came before the error is not in c.
+		set := flag.NewFlagSet("run", flag.ContinueOnError)
+		set.SetOutput(io.Discard)
+		for _, f := range runFlags() {
+			if err := f.Apply(set); err != nil {
+				return err
+			}
+		}
+		set.Parse(e.flags)
+		out, openErr := openReport(set.Lookup("report").Value.String())
+		if openErr == nil && out != nil {
+			openErr = (&report{Version: 1}).write(out, err)
+		}
+		if openErr != nil {
+			lines(e.stderr, "error: "+openErr.Error())
+		}
+		return err
+	}
+	return run
 }
 
 // flagError is what the parser of flags did not understand.

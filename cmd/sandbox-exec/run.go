@@ -17,31 +17,44 @@ import (
 
 func (e *env) run(c *cli.Context) error {
 	f := &flagSet{Context: c}
-	cmd, err := e.common(f)
-	if err != nil {
-		return err
-	}
-	if err := e.wrapped(f, &cmd); err != nil {
-		return err
-	}
-	if cmd.Script == "" && len(cmd.Args) == 0 {
-		return misuse("nothing to run", "sandbox-exec [FLAGS] -- PROGRAM [ARG...], or -c TEXT")
-	}
 	if f.Bool("dry-run") {
+		cmd, err := e.command(f)
+		if err != nil {
+			return err
+		}
 		return e.dryRun(cmd)
 	}
+	// Before all that can fail, so that no report of an earlier run stays.
 	out, err := openReport(f.String("report"))
 	if err != nil {
 		return err
 	}
 	r := &report{Version: 1}
-	err = e.start(f, cmd, r)
+	cmd, err := e.command(f)
+	if err == nil {
+		err = e.start(f, cmd, r)
+	}
 	if out != nil {
 		if writeErr := r.write(out, err); writeErr != nil {
 			lines(e.stderr, "error: --report: "+writeErr.Error())
 		}
 	}
 	return err
+}
+
+// command makes the command that the flags of run describe.
+func (e *env) command(f *flagSet) (runner.Command, error) {
+	cmd, err := e.common(f)
+	if err != nil {
+		return cmd, err
+	}
+	if err := e.wrapped(f, &cmd); err != nil {
+		return cmd, err
+	}
+	if cmd.Script == "" && len(cmd.Args) == 0 {
+		return cmd, misuse("nothing to run", "sandbox-exec [FLAGS] -- PROGRAM [ARG...], or -c TEXT")
+	}
+	return cmd, nil
 }
 
 // start runs cmd, passes signals on to it, and fills in the report.

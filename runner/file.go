@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // readSmall reads a regular file of at most max bytes that a sandboxed command
@@ -37,4 +39,20 @@ func readSmall(path string, max int64) ([]byte, error) {
 // owner returns the user that owns what info describes.
 func owner(info os.FileInfo) int {
 	return int(info.Sys().(*syscall.Stat_t).Uid)
+}
+
+// linkNew is renameNew where the system or the file system has no such call. A
+// directory replaces an empty one at the most (rename(2)).
+func linkNew(from int, name string, to int, as string) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(from, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return unix.Renameat(from, name, to, as)
+	}
+	if err := unix.Linkat(from, name, to, as, 0); err != nil {
+		return err
+	}
+	return unix.Unlinkat(from, name, 0)
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // identity is different after any change to the file that info describes.
@@ -17,4 +19,13 @@ func identity(info os.FileInfo) string {
 func changed(info os.FileInfo) time.Time {
 	c := info.Sys().(*syscall.Stat_t).Ctim
 	return time.Unix(c.Unix())
+}
+
+// renameNew is renameat(2) that replaces nothing: EEXIST.
+func renameNew(from int, name string, to int, as string) error {
+	err := unix.Renameat2(from, name, to, as, unix.RENAME_NOREPLACE)
+	if err == unix.EINVAL || err == unix.ENOSYS { // a file system that cannot
+		return linkNew(from, name, to, as)
+	}
+	return err
 }

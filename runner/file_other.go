@@ -16,3 +16,6 @@ func identity(info os.FileInfo) string {
 // changed is the change time, where it is known; else now, so that nothing
 // passes for old.
 func changed(os.FileInfo) time.Time { return time.Now() }
+
+// renameNew is renameat(2) that replaces nothing: EEXIST.
+func renameNew(from int, name string, to int, as string) error { return linkNew(from, name, to, as) }

@@ -42,10 +42,9 @@ func TestChangesOfProtectedNames(t *testing.T) {
 			tt.before(t, path)
 			guards := watchNames([]sandbox.Name{
 				{Path: path, Guard: sandbox.Block, Reason: "it runs"},
-				{Path: path, Guard: sandbox.Notice},
 			})
 			tt.during(t, path)
-			got := changes(guards, false)
+			got := changes(guards, false, filepath.Dir(path))
 			switch {
 			case tt.want == "" && len(got) != 0:
 				t.Errorf("notices %v, want none", got)
@@ -53,5 +52,40 @@ func TestChangesOfProtectedNames(t *testing.T) {
 				t.Errorf("notices %v, want one that it %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// Names that run later are told together, also new and removed ones.
+func TestChangesOfNamesThatRunLater(t *testing.T) {
+	dir := tempDir(t)
+	var names []sandbox.Name
+	for _, name := range []string{"Makefile", "package.json", "setup.py", "build.rs", ".ci"} {
+		names = append(names, sandbox.Name{Path: filepath.Join(dir, name), Guard: sandbox.Notice})
+	}
+	names = append(names, sandbox.Name{Path: "/else/Makefile", Guard: sandbox.Notice})
+	write(t, "a", dir, "Makefile")
+	write(t, "a", dir, "build.rs")
+	write(t, "a", dir, "setup.py")
+	mkdir(t, dir, ".ci")
+	guards := watchNames(names)
+	if got := changes(guards, true, dir); got != nil {
+		t.Errorf("nothing changed: %v", got)
+	}
+	time.Sleep(20 * time.Millisecond)
+	write(t, "b", dir, "Makefile")
+	write(t, "b", dir, "package.json")
+	os.Remove(filepath.Join(dir, "setup.py"))
+	write(t, "b", dir, ".ci/run")
+	got := changes(guards, true, dir)
+	if len(got) != 1 || got[0].Kind != NoticeLater || !strings.HasSuffix(got[0].Text, ": Makefile, package.json, setup.py, .ci") {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestNamesThatRunLaterAreTold(t *testing.T) {
+	c := absentNames(t, "echo 'all:' >Makefile; echo '{}' >package.json")
+	r, err := Run(t.Context(), c)
+	if err != nil || len(r.Notices) != 1 || !strings.HasSuffix(r.Notices[0].Text, ": package.json, Makefile") {
+		t.Errorf("%v, %v", r.Notices, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,10 +22,14 @@ import (
 )
 
 // A protected name that is not there cannot be protected: nothing can be
-// mounted over it without a placeholder on the host. What appears under such a
-// name is moved out of the workspace after the run, into a directory of ours,
-// where nothing runs it. That is done only where nobody but the command can
-// have made it as far as we know: no other run in the workspace at the time.
+// mounted over it without a placeholder on the host. One that is a symbolic
+// link cannot either: what is mounted lies over the link's target. What appears
+// under such a name is moved out of the workspace after the run, into a
+// directory of ours, where nothing runs it, and a link is put back.
+//
+// That is done when no run is left in the workspace: a process that still runs
+// could follow, through a directory that it holds open, what is moved into
+// ours. Until then a run that ends leaves its record for the last one.
 
 // maxQuarantined bounds what is read or copied of one name: entries and bytes.
 const (
@@ -35,89 +40,117 @@ const (
 // NoticeQuarantined is a protected name that appeared and was moved away.
 const NoticeQuarantined = "quarantined"
 
-// record is what is kept of a run while it lasts: if we are killed, the next
-// run finds it and looks after the names.
+// record is what is kept of a run while it lasts, and until the last run that
+// overlaps with it has ended. If we are killed, the next run looks after the
+// names.
 type record struct {
-	Workspace string    `json:"workspace"`
-	Began     time.Time `json:"began"`
-	Absent    []string  `json:"absent"` // protected names that were not there
+	Workspace string            `json:"workspace"`
+	Began     time.Time         `json:"began"`
+	Absent    []string          `json:"absent"`                // protected names that were not there
+	Links     map[string]string `json:"links,omitempty"`       // those that were symbolic links, and what they held
+	Free      []string          `json:"unprotected,omitempty"` // names that the run was allowed to make
 }
 
-// watchman looks after absent protected names of one run.
-type watchman struct {
-	where   profiles.Place
-	dir     string // of the records of this workspace
-	file    *os.File
-	record  record
-	overlap bool
-	starts  int64 // runs that ever started in the workspace, ours the last
-	left    []record
-}
-
-// startWatch writes the record of a run, and collects those that killed runs
-// left.
-func startWatch(where profiles.Place, guards []guard) (*watchman, error) {
-	w := &watchman{where: where, dir: filepath.Join(where.StateDir, "runs", workspaceID(where.Workspace))}
-	if err := ownDir(where.StateDir, w.dir); err != nil {
-		return nil, err
+// add joins r with the record of an overlapping run.
+func (r *record) add(o record) {
+	if o.Began.Before(r.Began) {
+		r.Began = o.Began
 	}
-	w.record = record{Workspace: where.Workspace, Began: time.Now()}
+	r.Absent = union(r.Absent, o.Absent)
+	r.Free = union(r.Free, o.Free)
+	links := maps.Clone(o.Links)
+	if links == nil {
+		links = r.Links
+	} else {
+		maps.Copy(links, r.Links)
+	}
+	r.Links = links
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// free says whether a run was allowed to make path.
+func (r *record) free(path string) bool {
+	return slices.ContainsFunc(r.Free, func(name string) bool { return strings.HasSuffix(path, "/"+name) })
+}
+
+// watchman looks after the protected names of one run that cannot be mounted
+// over.
+type watchman struct {
+	where  profiles.Place
+	dir    string   // of the records of this workspace
+	file   *os.File // our record, locked as long as the run lasts
+	record record
+}
+
+// startWatch notes what the names are and writes the record of a run. unprotect
+// are the names that the run may make. Without a record, the names are noted
+// all the same.
+func startWatch(where profiles.Place, names []sandbox.Name, unprotect []string) ([]guard, *watchman, error) {
+	w := &watchman{where: where, dir: filepath.Join(where.StateDir, "runs", workspaceID(where.Workspace))}
+	w.record = record{Workspace: where.Workspace, Began: time.Now(), Free: unprotect}
+	all, err := w.lockRecords()
+	if err != nil {
+		return watchNames(names), nil, err
+	}
+	defer all.Close()
+	// Looked at while no other run can move anything away.
+	guards := watchNames(names)
 	for _, g := range guards {
-		if g.before == "" {
+		switch {
+		case g.name.Guard != sandbox.Block:
+		case g.before == "":
 			w.record.Absent = append(w.record.Absent, g.name.Path)
+		case g.link != "":
+			if w.record.Links == nil {
+				w.record.Links = map[string]string{}
+			}
+			w.record.Links[g.name.Path] = g.link
 		}
 	}
 	text, err := json.Marshal(w.record)
 	if err != nil {
-		return nil, err
+		return guards, nil, err
 	}
-	name := filepath.Join(w.dir, token()+".json")
-	w.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	w.file, err = os.OpenFile(filepath.Join(w.dir, token()+".json"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, err
+		return guards, nil, err
 	}
-	if err := lock(w.file); err != nil {
-		w.file.Close()
-		os.Remove(name)
-		return nil, err
+	if err = lock(w.file); err == nil {
+		_, err = w.file.Write(text)
 	}
-	if _, err := w.file.Write(text); err != nil {
+	if err != nil {
 		w.stop()
-		return nil, err
+		return guards, nil, err
 	}
-	// Ours is there before the others are looked at, so that of two runs that
-	// start at once at least one sees the other, and each sees a later one by
-	// the count of starts.
-	if w.starts, err = w.count(true); err != nil {
-		w.stop()
-		return nil, err
-	}
-	w.overlap, w.left = w.others()
-	return w, nil
+	return guards, w, nil
 }
 
-// count reads, and for a start raises, the number of runs that ever started.
-func (w *watchman) count(start bool) (int64, error) {
-	f, err := os.OpenFile(filepath.Join(w.dir, "starts"), os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+// lockRecords takes the lock under which records are made, read and removed,
+// so that none is seen before it is written and locked, and of two runs that
+// end at once one is the last.
+func (w *watchman) lockRecords() (*os.File, error) {
+	if err := ownDir(w.where.StateDir, w.dir); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(w.dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer f.Close()
-	if start {
-		if _, err := f.Write([]byte{'.'}); err != nil {
-			return 0, err
-		}
+	if err := waitLock(f); err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+	return f, nil
 }
 
-// others says whether another run is on in the workspace, and takes over the
-// records of those that ended without a word.
-func (w *watchman) others() (on bool, left []record) {
+// others says whether another run is on in the workspace, and returns the
+// records of those that ended, with their files.
+func (w *watchman) others() (on bool, left []record, files []string) {
 	names, _ := filepath.Glob(filepath.Join(w.dir, "*.json"))
 	for _, name := range names {
 		if name == w.file.Name() {
@@ -134,11 +167,11 @@ func (w *watchman) others() (on bool, left []record) {
 			if text, err := io.ReadAll(io.LimitReader(f, 1<<20)); err == nil && json.Unmarshal(text, &r) == nil {
 				left = append(left, r)
 			}
-			os.Remove(name)
+			files = append(files, name)
 		}
 		f.Close()
 	}
-	return on, left
+	return on, left, files
 }
 
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
@@ -148,55 +181,113 @@ func (w *watchman) stop() {
 	w.file.Close()
 }
 
-// finish looks at the names again and moves away what appeared, if nobody else
-// can have made it.
+// finish looks at the names again and moves away what appeared, if no other run
+// is left.
 //
 // Where the program had no mounts of its own nothing is moved: there even names
 // that exist are told only.
 func (w *watchman) finish(names []sandbox.Name, mounts bool) []Notice {
-	defer w.stop()
-	on, _ := w.others()
-	starts, err := w.count(false)
-	alone := err == nil && !on && !w.overlap && starts == w.starts && mounts
+	look := w.record
+	stays := ""
+	if !mounts {
+		stays = "it stays, because without mounts of its own a command's names are told only"
+	}
+	if all, err := w.lockRecords(); err != nil {
+		defer w.file.Close() // the next run looks after what it says
+		stays = fmt.Sprintf("it stays, because the records of the runs cannot be read: %v", err)
+	} else {
+		defer all.Close()
+		defer w.file.Close()
+		on, left, files := w.others()
+		joined := w.record
+		for _, r := range left {
+			joined.add(r)
+		}
+		if on {
+			stays = "it stays until no other run is left in the workspace, and is looked at then"
+			text, err := json.Marshal(joined)
+			if err == nil {
+				err = replaceFile(w.file.Name(), text)
+			}
+			if err != nil {
+				files = nil // they speak for themselves
+			}
+		} else {
+			look = joined
+			files = append(files, w.file.Name())
+		}
+		defer func() {
+			for _, name := range files {
+				os.Remove(name)
+			}
+		}()
+	}
 
 	reasons := map[string]string{}
 	for _, n := range names {
 		reasons[n.Path] = n.Reason
 	}
 	var out []Notice
-	seen := map[string]bool{}
-	for _, r := range append(w.left, w.record) {
-		for _, path := range r.Absent {
-			if seen[path] {
-				continue
-			}
-			if _, err := os.Lstat(path); err != nil || harmless(path) || w.committed(path, r.Began) {
-				continue
-			}
-			seen[path] = true
-			out = append(out, w.found(path, reasons[path], alone))
+	for _, path := range look.Absent {
+		if _, err := os.Lstat(path); err == nil && !harmless(path) {
+			out = append(out, w.found(&look, path, reasons[path], stays))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(look.Links)) {
+		if now, err := os.Readlink(path); err != nil || now != look.Links[path] {
+			out = append(out, w.found(&look, path, reasons[path], stays))
 		}
 	}
 	return out
 }
 
-// found reports a name, and moves it away.
-func (w *watchman) found(path, reason string, alone bool) Notice {
-	n := Notice{Kind: NoticeProtected, Path: path, Text: fmt.Sprintf("%s appeared during the run", path)}
+// found reports a name that appeared, or that is no longer the link that it
+// was, and moves it away unless there is a reason why it stays.
+func (w *watchman) found(r *record, path, reason, stays string) Notice {
+	n := Notice{Kind: NoticeProtected, Path: path, Text: path + " appeared during the run"}
+	link := r.Links[path]
+	_, err := os.Lstat(path)
+	there := err == nil
+	switch {
+	case link != "" && there:
+		n.Text = fmt.Sprintf("%s, a link to %s, was replaced during the run", path, link)
+	case link != "":
+		n.Text = fmt.Sprintf("%s, a link to %s, was removed during the run", path, link)
+	}
 	if reason != "" {
 		n.Text += ": " + reason
 	}
-	if !alone {
-		n.Text += "; it stays, because something else may have made it"
+	switch {
+	case stays != "":
+	case r.free(path):
+		stays = "it stays, because one of the runs at that time was allowed to make it"
+	case there && w.committed(path, r.Began):
+		// Not that git put it there: a command may have stored it in the
+		// repository in an earlier run. So it is told.
+		stays = "it stays, because its content was in the repository before"
+	}
+	if stays != "" {
+		if there {
+			n.Text += "; " + stays
+		}
 		return n
 	}
-	id, err := w.move(path, reason)
-	if err != nil {
-		n.Text += fmt.Sprintf("; it stays, because it could not be moved away: %v", err)
-		return n
+	if there {
+		id, err := w.move(path, reason)
+		if err != nil {
+			n.Text += fmt.Sprintf("; it stays, because it could not be moved away: %v", err)
+			return n
+		}
+		n.Kind = NoticeQuarantined
+		n.Text += "; moved away, take it back with: sandbox-exec quarantine restore " + id
 	}
-	n.Kind = NoticeQuarantined
-	n.Text += "; moved away, take it back with: sandbox-exec quarantine restore " + id
+	if link != "" {
+		if err := w.relink(path, link); err != nil {
+			n.Text += fmt.Sprintf("; the link could not be put back: %v", err)
+		} else {
+			n.Text += "; the link is put back"
+		}
+	}
 	return n
 }
 
@@ -257,37 +348,80 @@ type Quarantined struct {
 	ID        string    `json:"id"`
 	Path      string    `json:"path"` // where it was
 	Workspace string    `json:"workspace"`
+	Top       string    `json:"top"` // the workspace, or the git directory that it was in
 	Reason    string    `json:"reason"`
 	When      time.Time `json:"when"`
 }
 
 func quarantineDir(state string) string { return filepath.Join(state, "quarantine") }
 
-// move takes a name out of the workspace. The way to it may lead through links
-// that the command made: it is gone through an os.Root, which stays inside.
-func (w *watchman) move(path, reason string) (string, error) {
-	top := w.where.Workspace
+// top is the directory beyond whose links nothing is moved or made.
+func (w *watchman) top(path string) string {
 	for _, g := range w.where.GitDirs {
 		if within(path, g) {
-			top = g
+			return g // the first is the outermost, which no command can replace
 		}
+	}
+	return w.where.Workspace
+}
+
+// spot is where a name is. The way to it may lead through links that a command
+// made: it is gone through an os.Root, which stays inside.
+type spot struct {
+	root   *os.Root
+	rel    string // from root
+	parent *os.File
+}
+
+func openSpot(top, path string) (*spot, error) {
+	rel, err := filepath.Rel(top, path)
+	if err == nil && !filepath.IsLocal(rel) {
+		err = fmt.Errorf("%s is not in %s", path, top)
+	}
+	if err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(top)
 	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	rel, err := filepath.Rel(top, path)
-	if err != nil {
-		return "", err
+		return nil, err
 	}
 	parent, err := root.Open(filepath.Dir(rel))
 	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &spot{root, rel, parent}, nil
+}
+
+func (s *spot) close() {
+	s.parent.Close()
+	s.root.Close()
+}
+
+func (s *spot) dir() int     { return int(s.parent.Fd()) }
+func (s *spot) base() string { return filepath.Base(s.rel) }
+
+// relink puts a link back.
+func (w *watchman) relink(path, link string) error {
+	s, err := openSpot(w.top(path), path)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return unix.Symlinkat(link, s.dir(), s.base())
+}
+
+// move takes a name out of the workspace.
+func (w *watchman) move(path, reason string) (string, error) {
+	q := Quarantined{
+		ID: token(), Path: path, Workspace: w.where.Workspace, Top: w.top(path),
+		Reason: reason, When: time.Now().UTC(),
+	}
+	s, err := openSpot(q.Top, path)
+	if err != nil {
 		return "", err
 	}
-	defer parent.Close()
-
-	q := Quarantined{ID: token(), Path: path, Workspace: w.where.Workspace, Reason: reason, When: time.Now().UTC()}
+	defer s.close()
 	dir := filepath.Join(quarantineDir(w.where.StateDir), q.ID)
 	if err := ownDir(w.where.StateDir, dir); err != nil {
 		return "", err
@@ -299,15 +433,18 @@ func (w *watchman) move(path, reason string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	to, err := os.Open(dir)
+	to, err := openSpot(dir, filepath.Join(dir, "item"))
 	if err != nil {
 		return "", err
 	}
-	defer to.Close()
-	err = unix.Renameat(int(parent.Fd()), filepath.Base(rel), int(to.Fd()), "item")
+	defer to.close()
+	err = unix.Renameat(s.dir(), s.base(), to.dir(), "item")
 	if errors.Is(err, unix.EXDEV) {
-		if err = copyTree(root, rel, filepath.Join(dir, "item")); err == nil {
-			err = root.RemoveAll(rel)
+		if err = copyTree(s.root, s.rel, to.root, "item"); err == nil {
+			if err := s.root.RemoveAll(s.rel); err != nil {
+				// What is removed already is only in the copy.
+				return "", fmt.Errorf("%w; a copy of it all is in %s", err, dir)
+			}
 		}
 	}
 	if err != nil {
@@ -317,30 +454,40 @@ func (w *watchman) move(path, reason string) (string, error) {
 	return q.ID, nil
 }
 
-// copyTree copies regular files and directories; anything else, or too much of
-// it, is an error.
-func copyTree(root *os.Root, name, to string) error {
+// copyTree copies regular files, directories and links; anything else, or too
+// much of it, is an error.
+func copyTree(from *os.Root, name string, to *os.Root, dst string) error {
 	entries, size := 0, int64(0)
-	return fs.WalkDir(root.FS(), name, func(p string, e fs.DirEntry, err error) error {
+	return fs.WalkDir(from.FS(), name, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entries++; entries > maxQuarantined {
 			return errors.New("more than 1,000 files")
 		}
-		dst := to + strings.TrimPrefix(p, name)
-		if e.IsDir() {
-			return os.Mkdir(dst, 0o700)
-		}
-		if !e.Type().IsRegular() {
+		dst := dst + strings.TrimPrefix(p, name)
+		switch {
+		case e.IsDir():
+			return to.Mkdir(dst, 0o700)
+		case e.Type() == fs.ModeSymlink:
+			text, err := from.Readlink(p)
+			if err != nil {
+				return err
+			}
+			return to.Symlink(text, dst)
+		case !e.Type().IsRegular():
 			return fmt.Errorf("%s is not a regular file", p)
 		}
-		in, err := root.OpenFile(p, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		in, err := from.OpenFile(p, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return err
 		}
 		defer in.Close()
-		out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		info, err := in.Stat()
+		if err != nil {
+			return err
+		}
+		out, err := to.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 		if err != nil {
 			return err
 		}
@@ -378,27 +525,52 @@ func Quarantine() ([]Quarantined, error) {
 	return out, nil
 }
 
-// Restore puts back what was moved away. It replaces nothing.
+// Restore puts back what was moved away. It replaces nothing, and follows no
+// link out of the workspace.
 func Restore(id string) (Quarantined, error) {
 	all, err := Quarantine()
 	if err != nil {
 		return Quarantined{}, err
 	}
-	for _, q := range all {
-		if q.ID != id {
-			continue
-		}
-		home, _ := homes(nil)
-		dir := filepath.Join(quarantineDir(xdgDir("XDG_STATE_HOME", home, ".local/state")), id)
-		if _, err := os.Lstat(q.Path); !errors.Is(err, os.ErrNotExist) {
-			return q, &CommandError{Field: "quarantine", Value: id, Err: fmt.Errorf("%s is there again", q.Path), Hint: "move it away first"}
-		}
-		if err := os.Rename(filepath.Join(dir, "item"), q.Path); err != nil {
-			return q, err
-		}
-		return q, os.RemoveAll(dir)
+	i := slices.IndexFunc(all, func(q Quarantined) bool { return q.ID == id })
+	if i < 0 {
+		return Quarantined{}, &CommandError{Field: "quarantine", Value: id, Err: errors.New("no such entry"), Hint: "see: sandbox-exec quarantine list"}
 	}
-	return Quarantined{}, &CommandError{Field: "quarantine", Value: id, Err: errors.New("no such entry"), Hint: "see: sandbox-exec quarantine list"}
+	q := all[i]
+	home, _ := homes(nil)
+	dir := filepath.Join(quarantineDir(xdgDir("XDG_STATE_HOME", home, ".local/state")), id)
+	fail := func(err error) (Quarantined, error) {
+		hint := "what it holds is in " + filepath.Join(dir, "item")
+		if errors.Is(err, fs.ErrExist) {
+			err, hint = fmt.Errorf("%s is there again", q.Path), "move it away first"
+		}
+		return q, &CommandError{Field: "quarantine", Value: id, Err: err, Hint: hint}
+	}
+	from, err := openSpot(dir, filepath.Join(dir, "item"))
+	if err != nil {
+		return fail(err)
+	}
+	defer from.close()
+	to, err := openSpot(q.Top, q.Path)
+	if err != nil {
+		return fail(err)
+	}
+	defer to.close()
+	err = renameNew(from.dir(), "item", to.dir(), to.base())
+	if errors.Is(err, unix.EXDEV) {
+		part := ".sandbox-exec-" + token()
+		path := filepath.Join(filepath.Dir(to.rel), part)
+		if err = copyTree(from.root, "item", to.root, path); err == nil {
+			err = renameNew(to.dir(), part, to.dir(), to.base())
+		}
+		if err != nil {
+			to.root.RemoveAll(path)
+		}
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return q, os.RemoveAll(dir)
 }
 
 func token() string {
@@ -408,7 +580,7 @@ func token() string {
 }
 
 // committed says whether all that lies at path was in the repository before
-// the run began: then git has put it there, as a checkout does.
+// the run began, as what a checkout makes was.
 func (w *watchman) committed(path string, began time.Time) bool {
 	stores := append([]string{filepath.Join(w.where.Workspace, ".git")}, w.where.GitDirs...)
 	root, err := os.OpenRoot(w.where.Workspace)

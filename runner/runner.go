@@ -124,13 +124,16 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	k.exec.Stdin = fileOrNil(streams.stdin)
 	k.exec.Stdout = fileOrNil(streams.stdout)
 	k.exec.Stderr = fileOrNil(streams.stderr)
-	guards := watchNames(k.spec.Protect)
-	watchman, err := startWatch(k.place, guards)
-	if err != nil && k.place.TmpDir != "" { // else it is said already
-		k.notices = append(k.notices, Notice{
-			Kind: NoticeState, Path: k.place.StateDir,
-			Text: fmt.Sprintf("protected names that appear are told, not moved away: %v", err),
-		})
+	var guards []guard
+	var watchman *watchman
+	if len(k.spec.Protect) > 0 {
+		guards, watchman, err = startWatch(k.place, k.spec.Protect, k.profile.Unprotect)
+		if err != nil && k.place.TmpDir != "" { // else it is said already
+			k.notices = append(k.notices, Notice{
+				Kind: NoticeState, Path: k.place.StateDir,
+				Text: fmt.Sprintf("protected names that appear are told, not moved away: %v", err),
+			})
+		}
 	}
 
 	proc, err := k.backend.Start(ctx, k.exec, k.spec)
@@ -147,6 +150,7 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 		streams: streams,
 		guards:  guards,
 		watch:   watchman,
+		place:   k.place,
 		names:   k.spec.Protect,
 		result:  Result{Decision: k.decision, Notices: k.notices},
 		done:    make(chan struct{}),

@@ -94,7 +94,9 @@ func replaceFile(path string, data []byte) error {
 // waitLock takes the lock that lock takes, but waits for a while.
 func waitLock(f *os.File) error {
 	const patience = 5 * time.Second
-	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	pause := time.Millisecond
+	for start := time.Now(); ; time.Sleep(pause) {
+		pause = min(2*pause, 20*time.Millisecond)
 		err := lock(f)
 		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Since(start) > patience {
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
 
@@ -65,6 +66,7 @@ type Task struct {
 	streams streams
 	guards  []guard
 	watch   *watchman // nil = none
+	place   profiles.Place
 	names   []sandbox.Name
 	result  Result
 	done    chan struct{}
@@ -142,7 +144,7 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 	t.streams.finish()
 	t.result.Output = t.streams.output()
 	t.result.Notices = append(t.result.Notices, t.streams.notices()...)
-	t.result.Notices = append(t.result.Notices, changes(t.guards, t.watch != nil)...)
+	t.result.Notices = append(t.result.Notices, changes(t.guards, t.watch != nil, t.place.Workspace)...)
 	if t.watch != nil {
 		t.result.Notices = append(t.result.Notices, t.watch.finish(t.names, t.proc.Report().Tier == "namespaces")...)
 	}

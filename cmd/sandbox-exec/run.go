@@ -93,7 +93,7 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	relay.to(task)
 	quiet := f.Bool("q")
 	if !quiet {
-		lines(e.stderr, weaker(task.Sandbox(), f.Bool("v") || isTerminal(e.stderr)))
+		lines(e.stderr, weaker(task.Sandbox(), f.Bool("v") || isTerminal(e.stderr)), f.unheld(task.Sandbox()))
 	}
 	result := task.Wait()
 	r.set(result)
@@ -120,6 +120,23 @@ func weaker(s sandbox.Report, person bool) string {
 		return ""
 	}
 	return "weaker here: " + strings.Join(parts, ", ") + "; sandbox-exec doctor says why and what that costs"
+}
+
+// unheld is the line that tells which limits that the command line asks for do
+// not fully hold, to whomever.
+func (f *flagSet) unheld(s sandbox.Report) string {
+	var asked []string
+	for _, name := range []string{"memory", "pids", "cpus"} {
+		if f.IsSet(name) && f.String(name) != "unlimited" {
+			asked = append(asked, "--"+name+" "+f.String(name))
+		}
+	}
+	for _, layer := range s.Layers {
+		if layer.Name == sandbox.LayerCgroup && layer.State != sandbox.Enforced && asked != nil {
+			return fmt.Sprintf("weaker here than asked for: %s: cgroup %s: %s", strings.Join(asked, " "), layer.State, layer.Lost)
+		}
+	}
+	return ""
 }
 
 // epilogue says what a person cannot see from the command's own output.

@@ -48,6 +48,9 @@ func (f *frame) remover(c *command, st *state) {
 			if recursive || maybe || c.appended || c.each {
 				worsen(riskDanger, Destructive, "removal of what is known only when it runs")
 			}
+			if f.j.denyRules {
+				f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven, filePath{pattern: anyPath})
+			}
 			continue
 		}
 		if len(list) == 0 {
@@ -82,7 +85,7 @@ func (f *frame) remover(c *command, st *state) {
 			if i >= max(st.likely, 1) && !recursive && !path.IsAbs(w.text) {
 				continue
 			}
-			r := f.writeTo(c, w, lex, real)
+			r := f.writeTo(c, w, raw, lex, real)
 			switch {
 			case r >= riskDanger:
 				worsen(riskDanger, Destructive, "removes "+lex)

@@ -127,10 +127,16 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 	case "export", "declare", "local", "readonly", "typeset", "nameref":
 		// As a command and not as a declaration: reached through a wrapper or
 		// in a spelling that the parser does not know.
+		changed := false
 		for _, a := range args {
+			changed = changed || a.text != "" && a.text[0] == '-' && strings.ContainsAny(a.text, "ulcin")
 			if n := assignment(a.text); n > 0 && a.fixed >= n {
 				f.assigned(a.text[:n-1], a.from(n), c.span, false)
 				st.bind(a.text[:n-1], a.from(n).value())
+				if changed {
+					f.j.setAttribute(a.text[:n-1])
+					st.unknown(a.text[:n-1])
+				}
 			} else if !a.literal() || !syntax.ValidName(a.text) {
 				f.add(c, item{Target: Target{Reason: ShellState, Dynamic: !a.literal()}, risk: riskUnproven})
 			}

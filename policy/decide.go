@@ -171,19 +171,25 @@ func (j *judge) decision(parse string) Decision {
 
 // settle takes a target through the fixed order of stages.
 func (j *judge) settle(it *item) {
-	rule := j.match(it)
+	rule, possible := j.match(it), j.mayDeny(it)
 	mode := j.policy.Mode
 	set := func(v Verdict, s Stage) { it.Verdict, it.Stage = v, s }
 	switch {
 	case rule != nil && rule.strictness() == Deny:
 		set(Deny, StageRule)
-		it.Rule, it.Detail = rule.Source, rule.Reason
+		it.Rule = rule.Source
+		if rule.Reason != "" {
+			it.Detail = rule.Reason
+		}
 	case it.risk == riskBreaker:
 		set(Deny, StageBreaker)
 	case mode == ModePlan && it.risk > riskSafe:
 		set(Deny, StagePlan)
 	case it.risk == riskDanger:
 		set(Ask, StageDanger)
+	case possible != nil:
+		set(Ask, StageRule)
+		it.Rule, it.Detail = possible.Source, "may be a path that a rule denies"
 	case rule != nil && rule.Verdict == Ask:
 		set(Ask, StageRule)
 		it.Rule = rule.Source

@@ -24,10 +24,10 @@ const riskNone risk = 255
 // item is a target with what the rules need to judge it.
 type item struct {
 	Target
+	filePath
 	risk     risk
 	words    []word
 	layers   [][]string // other words that ask and deny rules are tried on
-	paths    []string   // file targets: as written and with links followed
 	denyOnly bool
 }
 
@@ -62,13 +62,13 @@ func (f *frame) add(c *command, it item) {
 	f.j.add(it)
 }
 
-func (f *frame) addPath(c *command, a Action, w word, resource string, reason Reason, detail string, r risk) risk {
+func (f *frame) addPath(c *command, a Action, w word, resource string, reason Reason, detail string, r risk, at filePath) risk {
 	for i := max(0, len(f.j.items)-4); i < len(f.j.items); i++ {
-		if it := &f.j.items[i]; it.Action == a && it.Resource == resource && it.risk == r && it.Span == f.span(c.span[0], c.span[1]) && it.denyOnly == (f.j.denyOnly > 0) {
+		if it := &f.j.items[i]; it.Action == a && it.Resource == resource && it.risk == r && it.Span == f.span(c.span[0], c.span[1]) && it.denyOnly == (f.j.denyOnly > 0) && it.pattern == at.pattern && sameStrings(it.names, at.names) {
 			return r
 		}
 	}
-	f.add(c, item{Target: Target{Action: a, Resource: resource, Reason: reason, Detail: detail, Dynamic: w.kind == dynamicWord}, risk: r})
+	f.add(c, item{Target: Target{Action: a, Resource: resource, Reason: reason, Detail: detail, Dynamic: w.kind == dynamicWord}, risk: r, filePath: at})
 	return r
 }
 

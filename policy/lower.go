@@ -347,8 +347,11 @@ func (f *frame) stmt(s *syntax.Stmt, st state, in stdin) flow {
 	} else {
 		fl = f.command(s, st, in)
 	}
-	if toFile {
+	switch {
+	case toFile:
 		fl.out = output{kind: outNothing}
+	case len(s.Redirs) > 0 && fl.out.kind == outText:
+		fl.out = output{} // nothing when a redirection fails
 	}
 	if s.Negated {
 		fl.ok, fl.err = fl.err, fl.ok
@@ -421,6 +424,14 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 			f.j.note(ShellDifference, "the keyword time alone", f.spanOf(c))
 		}
 		if c.Stmt == nil {
+			return through(st)
+		}
+		if f.lang == syntax.LangPOSIX {
+			// It may be the program, in which nothing of this shell changes.
+			f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "time")
+			f.stmt(f.withoutDashes(c.Stmt), st, in)
+			f.wrappers = f.wrappers[:len(f.wrappers)-1]
+			f.unsettle(c.Stmt, &st)
 			return through(st)
 		}
 		return f.stmt(f.withoutDashes(c.Stmt), st, in)
@@ -518,6 +529,10 @@ func (f *frame) operator(op syntax.BinCmdOperator, st state, x flow, right *synt
 		y := f.stmt(right, x.err, in)
 		return flow{ok: join(x.ok, y.ok), err: y.err}
 	default: // | and |&; with lastpipe the right side runs in the current shell
+		if _, ok := right.Cmd.(*syntax.TimeClause); ok {
+			f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "time") // here it is the program
+			defer func() { f.wrappers = f.wrappers[:len(f.wrappers)-1] }()
+		}
 		y := f.stmt(right, st.fork(), x.out.pipe())
 		return flow{ok: st, err: st, out: y.out}
 	}
@@ -549,7 +564,9 @@ func splitFunction(s *syntax.Stmt) (head *syntax.Stmt, rest []*syntax.BinaryCmd)
 // follow lowers the operators behind a function.
 func (f *frame) follow(st state, fl flow, rest []*syntax.BinaryCmd, in stdin) flow {
 	for i := len(rest) - 1; i >= 0; i-- {
-		fl = f.operator(rest[i].Op, st, fl, rest[i].Y, in)
+		head, more := splitFunction(rest[i].Y)
+		fl = f.operator(rest[i].Op, st, fl, head, in)
+		fl = f.follow(st, fl, more, in)
 	}
 	return fl
 }

@@ -24,7 +24,9 @@ var programDirs = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local
 const harmlessDevices = "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/stdin /dev/stdout /dev/stderr /dev/tty"
 
 // protectedNames are files and folders below a workspace whose content runs
-// later without anyone's doing. A question precedes every write.
+// later without anyone's doing. A question precedes every write. Where the
+// scope has a list of its own, they count at any depth if that list has them
+// at the top.
 var protectedNames = []string{
 	".git/config", ".git/config.worktree", ".git/hooks", ".git/info", ".git/modules", ".git/worktrees", ".git/objects/info",
 	".sandbox-exec.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea",
@@ -73,12 +75,27 @@ func (j *judge) candidates(w word, st *state) []string {
 	return list
 }
 
-func (j *judge) readable(p string) bool {
-	return insideAny(p, j.scope.Read) && !insideAny(p, j.scope.Hidden)
+func (j *judge) readable(p string) bool { return j.opens(j.scope.Read, p) }
+
+func (j *judge) writable(p string) bool { return j.opens(j.scope.Write, p) }
+
+// opens reports whether p is inside the roots and not hidden: of all paths that
+// cover p the most specific one decides, and a root beats what is hidden at the
+// same path.
+func (j *judge) opens(roots []string, p string) bool {
+	n := covering(roots, p)
+	return n > 0 && n >= covering(j.scope.Hidden, p)
 }
 
-func (j *judge) writable(p string) bool {
-	return insideAny(p, j.scope.Write) && !insideAny(p, j.scope.Hidden)
+// covering is the length of the longest path in list that p is inside of.
+func covering(list []string, p string) int {
+	n := 0
+	for _, r := range list {
+		if len(r) > n && inside(p, r) {
+			n = len(r)
+		}
+	}
+	return n
 }
 
 // resolved is where a path leads when its links are followed.
@@ -109,34 +126,33 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 	}
 	list := f.j.candidates(w, st)
 	if len(list) == 0 || w.kind == dynamicWord && !w.below {
-		return f.addPath(c, FileRead, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven)
+		return f.addPath(c, FileRead, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven, filePath{pattern: anyPath})
 	}
 	worst := riskSafe
 	for _, raw := range list {
 		lex := path.Clean(raw)
+		real := ""
+		if w.kind == literalWord {
+			real = f.j.resolved(raw)
+		}
+		at := filePath{names: bothPaths(lex, real), pattern: patternOf(raw, w)}
 		if w.kind != literalWord && w.fixed > 0 && strings.HasPrefix(w.text, "/") && strings.Count(w.text[:w.fixed], "/") < 2 && lex != "/" {
 			lex = "/" // a pattern in the root
 		}
 		switch {
 		case redirect && (inside(lex, "/dev/tcp") || inside(lex, "/dev/udp")):
-			worst = max(worst, f.addPath(c, NetworkTo, w, peer(lex), NetworkRedirect, "opens a connection", riskDanger))
+			worst = max(worst, f.addPath(c, NetworkTo, w, peer(lex), NetworkRedirect, "opens a connection", riskDanger, filePath{}))
 		case harmlessDevice(lex):
 		case !f.j.readable(lex):
 			reason, detail := OutsideRead, "outside the readable roots"
 			if insideAny(lex, f.j.scope.Hidden) {
 				detail = "hidden from commands"
 			}
-			worst = max(worst, f.addPath(c, FileRead, w, lex, reason, detail, riskOutside))
-		default:
-			if w.kind == literalWord {
-				if real := f.j.resolved(raw); real != "" && real != lex && !f.j.readable(real) && !harmlessDevice(real) {
-					worst = max(worst, f.addPath(c, FileRead, w, real, OutsideRead, lex+" is a link to it", riskOutside))
-					continue
-				}
-			}
-			if f.j.fileRules {
-				f.add(c, item{Target: Target{Action: FileRead, Resource: lex, Reason: InsideRoot, Dynamic: w.kind == dynamicWord}, risk: riskSafe, paths: bothPaths(lex, f.j.resolved(raw))})
-			}
+			worst = max(worst, f.addPath(c, FileRead, w, lex, reason, detail, riskOutside, at))
+		case real != "" && real != lex && !f.j.readable(real) && !harmlessDevice(real):
+			worst = max(worst, f.addPath(c, FileRead, w, real, OutsideRead, lex+" is a link to it", riskOutside, at))
+		case f.j.fileRules:
+			f.add(c, item{Target: Target{Action: FileRead, Resource: lex, Reason: InsideRoot, Dynamic: w.kind == dynamicWord}, risk: riskSafe, filePath: at})
 		}
 	}
 	return worst
@@ -165,7 +181,7 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 	}
 	list := f.j.candidates(w, st)
 	if len(list) == 0 {
-		return f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven)
+		return f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven, filePath{pattern: anyPath})
 	}
 	if !strings.HasPrefix(w.text, "/") {
 		list = list[:min(len(list), max(st.likely, 1))]
@@ -178,11 +194,11 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 			k := strings.LastIndexByte(raw[:len(raw)-len(w.text)+w.fixed], '/')
 			lex = path.Clean(raw[:max(k, 1)])
 			if lex == "/" {
-				worst = max(worst, f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven))
+				worst = max(worst, f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven, filePath{pattern: anyPath}))
 				continue
 			}
 		}
-		worst = max(worst, f.writeTo(c, w, lex, f.j.resolved(raw)))
+		worst = max(worst, f.writeTo(c, w, raw, lex, f.j.resolved(raw)))
 	}
 	return worst
 }
@@ -193,35 +209,61 @@ func peer(p string) string {
 	return host + ":" + port
 }
 
-// writeTo judges a change to lex, which really changes real, when that is known.
-func (f *frame) writeTo(c *command, w word, lex, real string) risk {
+// writeTo judges a change to lex, written as raw, which really changes real,
+// when that is known.
+func (f *frame) writeTo(c *command, w word, raw, lex, real string) risk {
+	at := filePath{names: bothPaths(lex, real), pattern: patternOf(raw, w)}
 	switch {
 	case inside(lex, "/dev/tcp"), inside(lex, "/dev/udp"):
-		return f.addPath(c, NetworkTo, w, peer(lex), NetworkRedirect, "opens a connection", riskDanger)
+		return f.addPath(c, NetworkTo, w, peer(lex), NetworkRedirect, "opens a connection", riskDanger, filePath{})
 	case harmlessDevice(lex):
 		return riskSafe
 	case inside(lex, "/dev/shm") && lex != "/dev/shm":
-		return f.addPath(c, FileWrite, w, lex, FileChange, "changes a file in shared memory", riskUnproven)
+		return f.addPath(c, FileWrite, w, lex, FileChange, "changes a file in shared memory", riskUnproven, at)
 	case device(lex):
-		return f.addPath(c, FileWrite, w, lex, Device, "a device or a control file of the kernel", riskDanger)
+		return f.addPath(c, FileWrite, w, lex, Device, "a device or a control file of the kernel", riskDanger, at)
 	case f.j.protected(lex):
-		return f.addPath(c, FileWrite, w, lex, ProtectedPath, "its content runs later, outside the sandbox", riskDanger)
+		return f.addPath(c, FileWrite, w, lex, ProtectedPath, "its content runs later, outside the sandbox", riskDanger, at)
 	case !f.j.writable(lex):
-		return f.addPath(c, FileWrite, w, lex, OutsideWrite, "outside the writable roots", riskDanger)
+		return f.addPath(c, FileWrite, w, lex, OutsideWrite, "outside the writable roots", riskDanger, at)
 	}
 	if w.kind == literalWord {
 		if real != "" && real != lex {
 			switch {
 			case harmlessDevice(real):
 			case f.j.protected(real):
-				return f.addPath(c, FileWrite, w, real, ProtectedPath, lex+" is a link to it", riskDanger)
+				return f.addPath(c, FileWrite, w, real, ProtectedPath, lex+" is a link to it", riskDanger, at)
 			case !f.j.writable(real) || device(real):
-				return f.addPath(c, FileWrite, w, real, OutsideWrite, lex+" is a link to it", riskDanger)
+				return f.addPath(c, FileWrite, w, real, OutsideWrite, lex+" is a link to it", riskDanger, at)
 			}
 		}
 	}
-	f.add(c, item{Target: Target{Action: FileWrite, Resource: lex, Reason: FileChange, Detail: "changes a file", Dynamic: w.kind == dynamicWord}, risk: riskUnproven, paths: bothPaths(lex, real)})
+	f.add(c, item{Target: Target{Action: FileWrite, Resource: lex, Reason: FileChange, Detail: "changes a file", Dynamic: w.kind == dynamicWord}, risk: riskUnproven, filePath: at})
 	return riskUnproven
+}
+
+// filePath is what rules about files are tried on.
+type filePath struct {
+	names   []string // the path as written and with its links followed
+	pattern string   // what the path matches when it is not certain, else ""
+}
+
+// anyPath is the pattern of a path of which nothing is certain.
+const anyPath = "/**"
+
+// patternOf is the pattern of the paths that the word can become, written as
+// raw. What a variable holds can lead anywhere.
+func patternOf(raw string, w word) string {
+	switch {
+	case w.kind == literalWord:
+		return ""
+	case w.kind == dynamicWord && !w.below:
+		return anyPath
+	case w.kind == dynamicWord && strings.ContainsAny(w.text[w.fixed:], "$`…"):
+		k := strings.LastIndexByte(raw[:len(raw)-len(w.text)+w.fixed], '/')
+		return path.Join(raw[:k+1], "**")
+	}
+	return path.Clean(raw)
 }
 
 // bothPaths are a path as written and where it leads.
@@ -235,11 +277,16 @@ func bothPaths(lex, real string) []string {
 // protected reports whether a write to p, or to everything below p, changes
 // what runs later.
 func (j *judge) protected(p string) bool {
+	if insideAny(p, j.scope.Protected) {
+		return true
+	}
+	top, rel := strings.TrimSuffix(j.scope.Workspace, "/"), p
+	if inside(p, j.scope.Workspace) {
+		rel = p[len(top):]
+	}
 	for _, name := range protectedNames {
-		if k := strings.Index(p, "/"+name); k >= 0 {
-			if end := k + 1 + len(name); end == len(p) || p[end] == '/' {
-				return true
-			}
+		if holdsNames(rel, name) && (j.scope.Protected == nil || contains(j.scope.Protected, top+"/"+name)) {
+			return true
 		}
 	}
 	if inside(p, j.scope.Home) && !inside(j.scope.Workspace, p) {
@@ -250,6 +297,21 @@ func (j *judge) protected(p string) bool {
 		}
 	}
 	return false
+}
+
+// holdsNames reports whether the names stand side by side in the path p.
+func holdsNames(p, names string) bool {
+	for i := 0; ; {
+		k := strings.Index(p[i:], names)
+		if k < 0 {
+			return false
+		}
+		start, end := i+k, i+k+len(names)
+		if (start == 0 || p[start-1] == '/') && (end == len(p) || p[end] == '/') {
+			return true
+		}
+		i = start + 1
+	}
 }
 
 // top says what would be removed with the clean path p: the root or home.
@@ -325,7 +387,8 @@ func (j *judge) disposableName(rel string) bool {
 	return false
 }
 
-// temporary reports whether p is below a temporary folder of the scope.
+// temporary reports whether p is below a temporary folder of the scope and not
+// in a workspace there.
 func (j *judge) temporary(p string) bool {
-	return inside(p, "/tmp") && p != "/tmp" && !catchAll(strings.TrimPrefix(p, "/tmp/")) && j.writable(p) && !inside(j.scope.Workspace, p)
+	return inside(p, "/tmp") && p != "/tmp" && !catchAll(strings.TrimPrefix(p, "/tmp/")) && j.writable(p) && !inside(j.scope.Workspace, p) && !inside(p, j.scope.Workspace)
 }

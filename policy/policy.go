@@ -37,7 +37,8 @@ type Scope struct {
 	Shell     Shell    // the one shell that will run a script; zero = bash
 	Read      []string // readable roots; nil = the workspace and system directories
 	Write     []string // writable roots; nil = the workspace
-	Hidden    []string // paths below readable roots that the sandbox hides
+	Hidden    []string // paths that the sandbox hides; a root at or below one opens it again
+	Protected []string // absolute paths of which a write is always a question; nil = a short list of names below the workspace
 	Resolver  Resolver // nil = lexical only
 }
 

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // noResponseFile refuses @file operands, from which binutils read options.
 func noResponseFile(s *specCall) (Reason, string) {
@@ -34,7 +37,7 @@ func (s *specCall) hiddenBelow() (Reason, string) {
 	for _, w := range s.operands {
 		for _, p := range s.f.j.candidates(w, s.st) {
 			for _, h := range s.f.j.scope.Hidden {
-				if inside(h, strings.TrimSuffix(p, "/")) {
+				if inside(h, path.Clean(p)) && !s.f.j.readable(h) {
 					return OutsideRead, "searches a folder with hidden files below it"
 				}
 			}

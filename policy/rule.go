@@ -162,7 +162,7 @@ func (r *Rule) holdsFor(example string) bool {
 			raw = exampleScope.Workspace + "/" + raw
 		}
 		raw = path.Clean(raw)
-		return j.match(&item{Target: Target{Action: r.action(), Resource: raw}, paths: []string{raw}}) != nil
+		return j.match(&item{Target: Target{Action: r.action(), Resource: raw}, filePath: filePath{names: []string{raw}}}) != nil
 	}
 	j := newJudge(&p, exampleScope)
 	f := frame{j: j, text: example, lang: langOf(exampleScope.Shell)}
@@ -194,6 +194,21 @@ func (j *judge) match(it *item) *Rule {
 	return found
 }
 
+// mayDeny returns a deny rule that could hold for a file target once its path
+// is known.
+func (j *judge) mayDeny(it *item) *Rule {
+	if it.pattern == "" || !j.denyRules {
+		return nil
+	}
+	for i := range j.policy.Rules {
+		r := &j.policy.Rules[i]
+		if r.strictness() == Deny && r.action() == it.Action && j.mayMatchPath(r.Pattern, it.pattern) {
+			return r
+		}
+	}
+	return nil
+}
+
 // strictness treats what is no verdict as deny.
 func (r *Rule) strictness() Verdict {
 	if r.Verdict != Allow && r.Verdict != Ask {
@@ -222,11 +237,11 @@ func (j *judge) holds(r *Rule, it *item) bool {
 		}
 		return false
 	case FileRead, FileWrite:
-		paths := it.paths
+		paths := it.names
 		if paths == nil {
 			paths = []string{it.Resource}
 		}
-		if allow && it.Dynamic {
+		if allow && (it.Dynamic || it.pattern != "") {
 			return false
 		}
 		for _, p := range paths {
@@ -385,25 +400,80 @@ func matchHost(pattern, resource string) bool {
 // without one it is a name at any depth. * stays in a name, ** does not. A
 // pattern covers what is below it.
 func (j *judge) matchPath(pattern, p string) bool {
+	pattern = j.anchored(pattern)
+	if strings.HasPrefix(pattern, "/") {
+		return pattern == "/" || matchNames(strings.Split(pattern, "/"), strings.Split(p, "/"))
+	}
+	for _, name := range strings.Split(p, "/") {
+		if ok, _ := path.Match(pattern, name); ok && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// anchored is the pattern of a rule from the root, or a name alone.
+func (j *judge) anchored(pattern string) string {
 	pattern = strings.TrimSuffix(pattern, "/")
 	switch {
-	case strings.HasPrefix(pattern, "~/"):
-		pattern = j.scope.Home + pattern[1:]
-	case pattern == "~":
-		pattern = j.scope.Home
-	case pattern == "": // "/"
-		return true
+	case pattern == "":
+		return "/"
+	case pattern == "~", strings.HasPrefix(pattern, "~/"):
+		return j.scope.Home + pattern[1:]
 	case !strings.HasPrefix(pattern, "/") && strings.Contains(pattern, "/"):
-		pattern = path.Join(j.scope.Workspace, pattern)
-	case !strings.HasPrefix(pattern, "/"):
-		for _, name := range strings.Split(p, "/") {
-			if ok, _ := path.Match(pattern, name); ok && name != "" {
+		return path.Join(j.scope.Workspace, pattern)
+	}
+	return pattern
+}
+
+// mayMatchPath reports whether a path that matches both patterns can exist: the
+// one of a rule and the one of a word that is not certain.
+func (j *judge) mayMatchPath(pattern, unsure string) bool {
+	pattern = j.anchored(pattern)
+	names := strings.Split(unsure, "/")
+	if !strings.HasPrefix(pattern, "/") {
+		for _, name := range names {
+			if name != "" && overlap(pattern, name) {
 				return true
 			}
 		}
 		return false
 	}
-	return matchNames(strings.Split(pattern, "/"), strings.Split(p, "/"))
+	rule := strings.Split(pattern, "/")
+	for i, name := range names {
+		if i >= len(rule) || rule[i] == "**" || name == "**" {
+			return true
+		}
+		if !overlap(rule[i], name) {
+			return false
+		}
+	}
+	return len(names) >= len(rule)
+}
+
+// overlap reports whether some name matches both patterns. Brackets and
+// braces count as anything.
+func overlap(a, b string) bool {
+	if a == b || strings.ContainsAny(a+b, "[\\{(") {
+		return true
+	}
+	prev, cur := make([]bool, len(b)+1), make([]bool, len(b)+1)
+	for i := 0; i <= len(a); i++ { // cur[k]: a[:i] and b[:k] have a name in common
+		for k := 0; k <= len(b); k++ {
+			switch {
+			case i == 0 && k == 0:
+				cur[k] = true
+			case i > 0 && a[i-1] == '*':
+				cur[k] = prev[k] || k > 0 && cur[k-1]
+			case k > 0 && b[k-1] == '*':
+				cur[k] = cur[k-1] || i > 0 && prev[k]
+			default:
+				cur[k] = i > 0 && k > 0 && prev[k-1] && (a[i-1] == b[k-1] || a[i-1] == '?' || b[k-1] == '?')
+			}
+		}
+		prev, cur = cur, prev
+	}
+	return prev[len(b)]
 }
 
 // matchNames matches the names of a path one by one; a pattern that ends

@@ -143,8 +143,9 @@ func (f *frame) run(c *command, st *state) flow {
 		} else if v.fn != nil {
 			f.j.denyOnly++
 			maybe := *st
-			f.callFunc(v.fn, c, &maybe)
+			fl := f.callFunc(v.fn, c, &maybe)
 			f.j.denyOnly--
+			*st = join(*st, join(fl.ok, fl.err))
 		}
 		if n := len(f.inFunc); n > 0 {
 			f.inFunc[n-1].calls = append(f.inFunc[n-1].calls, base)
@@ -327,7 +328,12 @@ scan:
 				sub.bind(name, args[k+1].value())
 			}
 		}
-		return flow{ok: *st, err: *st, out: f.shellText(text.text, lang, c, &sub)}
+		n := len(f.j.items)
+		out := f.shellText(text.text, lang, c, &sub)
+		if len(f.j.items) == n {
+			f.add(c, item{Target: Target{Reason: ReadOnly, Detail: "runs nothing"}, risk: riskSafe})
+		}
+		return flow{ok: *st, err: *st, out: out}
 	case len(args) == 0 || fromStdin:
 		switch c.in.kind {
 		case stdinText:
@@ -391,10 +397,16 @@ func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
 	inner := &command{in: c.in, span: c.span, appended: c.appended, found: c.found, each: c.each, env: c.env, unsure: c.unsure, noFunc: true}
 	inner.wrappers = append(c.wrappers[:len(c.wrappers):len(c.wrappers)], path.Base(c.argv[0].text))
 	inner.layers = append(c.layers[:len(c.layers):len(c.layers)], texts(c.argv))
+	before := len(f.j.items)
+	defer func() {
+		if len(f.j.items) == before {
+			f.add(c, item{Target: Target{Reason: ReadOnly, Detail: "runs nothing"}, risk: riskSafe})
+		}
+	}()
 	if w.risk > riskSafe {
 		f.add(c, item{Target: Target{Reason: w.reason, Detail: w.detail}, risk: w.risk})
 	}
-	before := *st
+	start := *st
 	sub := *st
 	args := c.args()
 	scan := optionScan{options: w.options, argv: args, first: true}
@@ -531,7 +543,7 @@ loop:
 	if w.same {
 		return fl
 	}
-	st.dirs, st.likely = before.dirs, before.likely
+	st.dirs, st.likely = start.dirs, start.likely
 	return flow{ok: *st, err: *st, out: fl.out}
 }
 

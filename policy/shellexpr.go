@@ -379,10 +379,7 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 		}
 		if a.Name != nil && changed {
 			// An attribute changes what is assigned, now and later.
-			if f.j.attributes == nil {
-				f.j.attributes = map[string]bool{}
-			}
-			f.j.attributes[a.Name.Value] = true
+			f.j.setAttribute(a.Name.Value)
 			st.unsettleName(a.Name.Value)
 		}
 		if a.Naked && a.Index == nil {
@@ -417,6 +414,13 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 		st.bind(a.Name.Value, v)
 	}
 	return through(st)
+}
+
+func (j *judge) setAttribute(name string) {
+	if j.attributes == nil {
+		j.attributes = map[string]bool{}
+	}
+	j.attributes[name] = true
 }
 
 func (f *frame) declareWord(variant string, w word, span [2]int, st *state) {
@@ -504,6 +508,11 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 		switch r.Op {
 		case syntax.DplIn, syntax.DplOut:
 			dup := w.literal() && (w.text == "-" || isNumber(strings.TrimSuffix(w.text, "-")) && !strings.HasPrefix(w.text, "-"))
+			if w.literal() && strings.ContainsAny(w.text, "$`") {
+				// bash expands the word a second time.
+				f.j.note(ShellDifference, "a descriptor that is expanded twice", span)
+				f.rawScanDeny(w.text, st)
+			}
 			switch {
 			case dup || w.number:
 				toFile = toFile || r.Op == syntax.DplOut && (fd == "" || fd == "1")
@@ -511,7 +520,7 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 				f.writePath(c, w, st) // >& file
 				toFile = true
 			case !w.literal() && !(w.fixed > 0 && w.text[0] == '-'):
-				f.addPath(c, FileWrite, w, w.text, DynamicPath, "a descriptor or a file that is known only when it runs", riskUnproven)
+				f.addPath(c, FileWrite, w, w.text, DynamicPath, "a descriptor or a file that is known only when it runs", riskUnproven, filePath{pattern: anyPath})
 			default:
 				f.j.note(ShellDifference, "a descriptor that is neither a number nor -", span)
 				f.writePath(c, w, st)
@@ -547,6 +556,9 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 // heredoc decodes the body of a here-document.
 func (f *frame) heredoc(r *syntax.Redirect, st *state) word {
 	if r.Hdoc == nil {
+		if _, body, ok := strings.Cut(f.text[f.at(r.Word.End()):], "\n"); ok && strings.HasPrefix(strings.TrimLeft(body, "\t"), "\\\n") {
+			f.j.note(ShellDifference, "a continued line in a here-document", f.spanOf(r.Word))
+		}
 		return word{}
 	}
 	quoted := false
@@ -556,13 +568,17 @@ func (f *frame) heredoc(r *syntax.Redirect, st *state) word {
 		}
 	}
 	if quoted {
-		l := r.Hdoc.Lit()
-		if l == "" && len(r.Hdoc.Parts) > 0 {
-			l = f.node(r.Hdoc) // the parser expands where the shell does not
+		// As it is written: with an empty quote in the word the parser still
+		// expands, and the shell does not.
+		if len(r.Hdoc.Parts) == 0 {
+			return literal("")
 		}
-		return literal(withoutTabs(r, l))
+		return literal(withoutTabs(r, f.node(r.Hdoc)))
 	}
-	d := decoder{f: f, st: st, fixed: -1}
+	if strings.Contains(f.node(r.Hdoc), "\\\n") {
+		f.j.note(ShellDifference, "a continued line in a here-document", f.spanOf(r))
+	}
+	d := decoder{f: f, st: st, fixed: -1, hdoc: true}
 	for _, p := range r.Hdoc.Parts {
 		d.part(p, true, false, false)
 	}

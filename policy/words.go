@@ -75,6 +75,15 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 	pos, end := f.at(w.Pos()), f.at(w.End())
 	split := syntax.Word{Parts: w.Parts}
 	if f.lang != syntax.LangPOSIX && syntax.SplitBraces(&split) {
+		for i, p := range split.Parts[1:] {
+			if _, ok := p.(*syntax.BraceExp); ok {
+				if v, ok := split.Parts[i].(*syntax.ParamExp); ok && v.Short {
+					// Braces are expanded first, and their text can become a
+					// part of the name.
+					f.j.note(ShellDifference, "braces behind a name", f.span(pos, end))
+				}
+			}
+		}
 		list, ok := braces(split.Parts, nil, maxBraces)
 		if !ok {
 			// Too many to list: what is inside still runs once.
@@ -240,6 +249,7 @@ type decoder struct {
 	fixed int // -1 while everything is certain
 	w     word
 	any   bool // the word exists even when it is empty
+	hdoc  bool // in a here-document, where a double quote is not special
 	rough bool // something unknown can hold anything
 }
 
@@ -364,7 +374,7 @@ func (d *decoder) lit(s string, first, last bool) {
 	if first && s != "" && s[0] == '~' && len(d.buf) == 0 && !d.any {
 		s = d.tilde(s, last)
 	}
-	if n := assignment(s); first && n > 0 && n < len(s) && s[n] == '~' && len(d.buf) == 0 && !d.any && d.f.lang != syntax.LangPOSIX {
+	if n := assignment(strings.Replace(s, "+=", "=", 1)) + strings.Count(s[:strings.IndexByte(s, '=')+1], "+="); first && n > 0 && n < len(s) && s[n] == '~' && s[n-1] == '=' && len(d.buf) == 0 && !d.any && d.f.lang != syntax.LangPOSIX {
 		// bash expands a tilde behind NAME= in any word of a command.
 		d.buf = append(d.buf, s[:n]...)
 		s = d.tilde(s[n:], last)
@@ -447,10 +457,11 @@ func isUserName(s string) bool {
 func (d *decoder) quotedLit(s string) {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) {
-			switch s[i+1] {
-			case '$', '`', '"', '\\':
+			switch c := s[i+1]; {
+			case c == '"' && d.hdoc:
+			case c == '$' || c == '`' || c == '"' || c == '\\':
 				i++
-			case '\n':
+			case c == '\n':
 				i++
 				continue
 			}
@@ -526,6 +537,9 @@ func (d *decoder) known(v value, quoted bool) {
 }
 
 func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
+	if p.Backquotes && strings.Contains(d.f.node(p), "\\`") {
+		d.f.j.note(ShellDifference, "backquotes in backquotes", d.f.spanOf(p))
+	}
 	if p.Backquotes && quoted && strings.ContainsAny(d.f.node(p), "\"'") {
 		d.f.j.note(ShellDifference, "quotes in backquotes in quotes", d.f.spanOf(p))
 	}

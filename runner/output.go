@@ -16,6 +16,9 @@ const (
 	// drainDelay is how long the output of processes that outlived the program
 	// is read on, where the system lets them live.
 	drainDelay = 500 * time.Millisecond
+	// writerDelay is how long, after the command and its time are over, a
+	// writer that blocks is waited for.
+	writerDelay = 2 * time.Second
 )
 
 // Output is what the program wrote where the Command named no writer.
@@ -147,9 +150,16 @@ func (o *outlet) drain(buf []byte) bool {
 	return true
 }
 
-// finish waits until all output is delivered. It must be called after the
+// end lets copy wait for nothing but the writer. It must be called after the
 // program has ended.
-func (o *outlet) finish() {
-	o.read.SetReadDeadline(time.Now().Add(drainDelay))
-	<-o.done
+func (o *outlet) end() { o.read.SetReadDeadline(time.Now().Add(drainDelay)) }
+
+// delivered says whether copy has ended.
+func (o *outlet) delivered() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
 }

@@ -84,7 +84,8 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 		}
 	}
 	o.write.Close()
-	o.finish()
+	o.end()
+	<-o.done
 	if w.Len() != 2*len(text) || o.held || o.err != nil {
 		t.Errorf("%d of %d bytes, held %v, %v", w.Len(), 2*len(text), o.held, o.err)
 	}
@@ -100,7 +101,7 @@ func TestHolderOfTheOutputDoesNotBlock(t *testing.T) {
 	go o.copy()
 	io.WriteString(o.write, "end")
 	done := make(chan struct{})
-	go func() { o.finish(); close(done) }()
+	go func() { o.end(); <-o.done; close(done) }()
 	select {
 	case <-done:
 	case <-time.After(10 * drainDelay):
@@ -141,5 +142,78 @@ func TestSameWriter(t *testing.T) {
 	}
 	if sameWriter(uncomparable{}, uncomparable{}) {
 		t.Error("values that cannot be compared are called the same")
+	}
+}
+
+// blockedWriter takes nothing until it is closed.
+type blockedWriter chan struct{}
+
+func (w blockedWriter) Write(p []byte) (int, error) {
+	<-w
+	return len(p), nil
+}
+
+// A caller's writer that blocks holds no Wait longer than the command's time.
+func TestWaitDoesNotHangOnTheWriter(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		cause        Cause
+	}{
+		{"the command is ended", "echo x; exec sleep 60", TimedOut},
+		{"the command ends by itself", "echo x", Exited},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, _ := fakeCommand(t, tt.script)
+			w := make(blockedWriter)
+			defer close(w)
+			c.Stdout, c.Timeout, c.Grace = w, 300*time.Millisecond, 100*time.Millisecond
+			task, err := Start(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := make(chan Result, 1)
+			go func() { result <- task.Wait() }()
+			select {
+			case r := <-result:
+				if r.Cause != tt.cause || len(r.Notices) != 1 || r.Notices[0].Kind != NoticeOutput {
+					t.Errorf("%s, %v", r.Cause, r.Notices)
+				}
+			case <-time.After(5 * writerDelay):
+				t.Fatal("still waiting")
+			}
+		})
+	}
+}
+
+func TestStreamsLeaveNoDescriptors(t *testing.T) {
+	count := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(entries)
+	}
+	never, feed := io.Pipe()
+	defer feed.Close()
+	before := count()
+	for range 10 {
+		s, err := newStreams(&Command{Stdin: never})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.abandon()
+	}
+	if after := count(); after > before+5 {
+		t.Errorf("nothing was started: %d descriptors, before %d", after, before)
+	}
+	for range 10 {
+		c, _ := fakeCommand(t, "exit 0")
+		c.Stdin = never
+		if _, err := Run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := count(); after > before+5 {
+		t.Errorf("the reader never ends: %d descriptors, before %d", after, before)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -84,8 +85,10 @@ func (t *Task) Signal(sig syscall.Signal) error {
 // Sandbox says what is enforced.
 func (t *Task) Sandbox() sandbox.Report { return t.proc.Report() }
 
-// Wait returns when the command has ended and all its output is delivered. It
-// may be called several times.
+// Wait returns when the command has ended and all its output is delivered. A
+// writer of the Command that blocks is given up shortly after the command's
+// time-out or the end of the context; the Result has a notice then, and a Write
+// may still be under way. Wait may be called several times.
 func (t *Task) Wait() Result {
 	<-t.done
 	return t.result
@@ -141,7 +144,7 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 		kill.Stop()
 	}
 
-	t.streams.finish()
+	t.deliver(ctx, expired, cause != "")
 	t.result.Output = t.streams.output()
 	t.result.Notices = append(t.result.Notices, t.streams.notices()...)
 	t.result.Notices = append(t.result.Notices, changes(t.guards, t.watch != nil, t.place.Workspace)...)
@@ -154,6 +157,30 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 		t.result.Notices = append(t.result.Notices, Notice{Kind: NoticeCleanup, Text: last.err.Error()})
 	}
 	t.result.setEnd(cause, last.exit)
+}
+
+// deliver waits for the delivery of the output as long as the command has time,
+// and a little longer.
+func (t *Task) deliver(ctx context.Context, expired <-chan time.Time, over bool) {
+	delivered := make(chan struct{})
+	go func() {
+		t.streams.finish()
+		close(delivered)
+	}()
+	if !over {
+		select {
+		case <-delivered:
+			return
+		case <-expired:
+		case <-ctx.Done():
+		}
+	}
+	last := time.NewTimer(writerDelay)
+	defer last.Stop()
+	select {
+	case <-delivered:
+	case <-last.C:
+	}
 }
 
 // setEnd fills in how the program ended; cause is why it was ended from here,
@@ -189,6 +216,7 @@ type streams struct {
 	limit                 *limit
 	outlets               []*outlet
 	tails                 [2]*tail
+	input                 *os.File // our end of a pipe to stdin, or nil
 	feed                  func()
 }
 
@@ -215,6 +243,7 @@ func (s *streams) open(c *Command) error {
 		}
 		s.stdin = read
 		s.ours = append(s.ours, read)
+		s.input = write
 		s.feed = func() {
 			io.Copy(write, in) // a program need not read all its input
 			write.Close()
@@ -284,21 +313,31 @@ func (s *streams) abandon() {
 	for _, o := range s.outlets {
 		o.read.Close()
 	}
+	if s.input != nil {
+		s.input.Close()
+	}
 }
 
+// finish waits until all output is delivered.
 func (s *streams) finish() {
+	if s.input != nil {
+		s.input.Close() // its reader may never end
+	}
 	for _, o := range s.outlets {
-		o.finish()
+		o.end()
+	}
+	for _, o := range s.outlets {
+		<-o.done
 	}
 }
 
 func (s *streams) output() Output {
 	var out Output
-	if t := s.tails[0]; t != nil {
-		out.Stdout = t.stream()
-	}
-	if t := s.tails[1]; t != nil {
-		out.Stderr = t.stream()
+	for i, to := range []*Stream{&out.Stdout, &out.Stderr} {
+		t := s.tails[i]
+		if t != nil && !slices.ContainsFunc(s.outlets, func(o *outlet) bool { return o.to == io.Writer(t) && !o.delivered() }) {
+			*to = t.stream()
+		}
 	}
 	return out
 }
@@ -306,6 +345,11 @@ func (s *streams) output() Output {
 func (s *streams) notices() []Notice {
 	var notices []Notice
 	for _, o := range s.outlets {
+		if !o.delivered() {
+			o.read.Close()
+			notices = append(notices, Notice{Kind: NoticeOutput, Text: "the output was not taken by whoever reads it; the rest of it is lost"})
+			continue
+		}
 		if o.err != nil {
 			notices = append(notices, Notice{Kind: NoticeOutput, Text: fmt.Sprintf("the output after this was lost: %v", o.err)})
 		}

@@ -58,3 +58,9 @@ type disposableRow struct {
 	Name   string `toml:"name"`
 	Reason string `toml:"reason"`
 }
+
+type systemRow struct {
+	Path   string `toml:"path"`
+	Below  bool   `toml:"below"`
+	Reason string `toml:"reason"`
+}

@@ -48,6 +48,11 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 	if _, ok := values["PATH"]; !ok {
 		set["PATH"] = defaultPath
 	}
+	if p.Network == sandbox.NetworkOff {
+		for _, row := range offlineRows {
+			set[row.Name] = row.Value
+		}
+	}
 	maps.Copy(set, p.Set)
 
 	pass := func(name string) {

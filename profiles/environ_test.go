@@ -176,3 +176,26 @@ func TestNonInteractive(t *testing.T) {
 		t.Errorf("the argument was changed: %q", in)
 	}
 }
+
+// Where the network is off nothing waits for it.
+func TestEnvironOffline(t *testing.T) {
+	for _, tt := range []struct {
+		profile Profile
+		want    string
+	}{
+		{Profile{}, "PIP_RETRIES=0"},
+		{Profile{Network: sandbox.NetworkHost}, ""},
+		{Profile{Set: map[string]string{"PIP_RETRIES": "2"}}, "PIP_RETRIES=2"},
+	} {
+		env, _ := tt.profile.Environ(nil, Place{Workspace: "/w", Home: "/h"})
+		got := ""
+		for _, v := range env {
+			if strings.HasPrefix(v, "PIP_RETRIES=") {
+				got = v
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt.profile, got, tt.want)
+		}
+	}
+}

@@ -159,3 +159,16 @@ func (w *Place) check() error {
 	}
 	return nil
 }
+
+// checkWritable refuses a workspace that belongs to the system.
+func (w *Place) checkWritable() error {
+	for _, row := range systemRows {
+		if w.Workspace == row.Path || row.Below && sandbox.Covers(row.Path, w.Workspace) {
+			return &sandbox.SpecError{
+				Field: "workspace", Value: w.Workspace, Err: fmt.Errorf("a directory of the system (%s), which no command is given to write to", row.Reason),
+				Hint: "go to the project's directory, or name it with --workspace DIR; --write PATH opens what has to be written to here",
+			}
+		}
+	}
+	return nil
+}

@@ -55,6 +55,11 @@ func (p *Profile) Spec(place Place) (sandbox.Spec, error) {
 	if err := place.check(); err != nil {
 		return sandbox.Spec{}, err
 	}
+	if p.Workspace == sandbox.ReadWrite {
+		if err := place.checkWritable(); err != nil {
+			return sandbox.Spec{}, err
+		}
+	}
 	rules, err := p.fileRules(&place)
 	if err != nil {
 		return sandbox.Spec{}, err

@@ -485,3 +485,35 @@ func TestProtectedName(t *testing.T) {
 		}
 	}
 }
+
+// What belongs to the system is no workspace, but may be looked at.
+func TestSystemDirectories(t *testing.T) {
+	for _, tt := range []struct {
+		workspace string
+		refused   bool
+	}{
+		{"/etc", true},
+		{"/etc/cron.d", true},
+		{"/usr", true},
+		{"/usr/lib/go", true},
+		{"/usr/src/linux", false},
+		{"/home", true},
+		{"/var", true},
+		{"/var/tmp/x", false},
+		{"/var/lib/jenkins/workspace", false},
+		{"/opt/project", false},
+		{"/run/media/u/disk", false},
+		{"/proc/1", true},
+		{"/srv/git", false},
+	} {
+		place := Place{OS: "linux", Workspace: tt.workspace, Home: "/root", Memory: 1 << 30, TmpDir: "/root/tmp"}
+		var bad *sandbox.SpecError
+		_, err := (&Profile{Workspace: sandbox.ReadWrite}).Spec(place)
+		if got := errors.As(err, &bad); got != tt.refused || got && (bad.Field != "workspace" || bad.Hint == "") {
+			t.Errorf("%s: %v, want refused %v", tt.workspace, err, tt.refused)
+		}
+		if _, err := (&Profile{Workspace: sandbox.ReadOnly}).Spec(place); err != nil {
+			t.Errorf("%s: read-only: %v", tt.workspace, err)
+		}
+	}
+}

@@ -1058,6 +1058,16 @@ var toolCallRows = []valueRow{
 	{Name: "NO_COLOR", Value: "1", Reason: "no colours in captured output"},
 }
 
+var offlineRows = []valueRow{
+	{Name: "npm_config_fetch_retries", Value: "0", Reason: "npm and pnpm wait 70 s before they fail"},
+	{Name: "YARN_HTTP_RETRY", Value: "0", Reason: "yarn tries again"},
+	{Name: "PIP_RETRIES", Value: "0", Reason: "pip waits between five tries"},
+	{Name: "UV_HTTP_RETRIES", Value: "0", Reason: "uv waits between its tries"},
+	{Name: "POETRY_REQUESTS_MAX_RETRIES", Value: "0", Reason: "poetry tries again"},
+	{Name: "CARGO_NET_RETRY", Value: "0", Reason: "cargo waits between three tries"},
+	{Name: "BUNDLE_RETRY", Value: "0", Reason: "bundler tries again"},
+}
+
 var cacheRows = []cacheRow{
 	{Tool: "go", Name: "GOCACHE", Value: "{cache}/go-build", Reason: "go build refuses to start", Source: "go help cache"},
 	{Tool: "golangci-lint", Name: "GOLANGCI_LINT_CACHE", Value: "{cache}/golangci-lint", Reason: "golangci-lint fails", Source: "golangci-lint, cache"},
@@ -1214,6 +1224,52 @@ var disposableRows = []disposableRow{
 	{Name: "cmake-build-release", Reason: "CLion"},
 	{Name: "CMakeFiles", Reason: "CMake"},
 	{Name: ".serverless", Reason: "Serverless"},
+}
+
+var systemRows = []systemRow{
+	{Path: "/bin", Below: true, Reason: "the system's programs"},
+	{Path: "/boot", Below: true, Reason: "what the machine starts with"},
+	{Path: "/dev", Below: true, Reason: "devices"},
+	{Path: "/etc", Below: true, Reason: "the system's configuration"},
+	{Path: "/home", Reason: "everybody's homes"},
+	{Path: "/lib", Below: true, Reason: "the system's libraries"},
+	{Path: "/lib32", Below: true, Reason: "the system's libraries"},
+	{Path: "/lib64", Below: true, Reason: "the system's libraries"},
+	{Path: "/libx32", Below: true, Reason: "the system's libraries"},
+	{Path: "/media", Reason: "everybody's disks"},
+	{Path: "/mnt", Reason: "everybody's disks"},
+	{Path: "/opt", Reason: "the system's programs"},
+	{Path: "/proc", Below: true, Reason: "the kernel's files"},
+	{Path: "/run", Reason: "the state of running services"},
+	{Path: "/sbin", Below: true, Reason: "the system's programs"},
+	{Path: "/sys", Below: true, Reason: "the kernel's files"},
+	{Path: "/usr", Reason: "the system's programs"},
+	{Path: "/usr/bin", Below: true, Reason: "the system's programs"},
+	{Path: "/usr/include", Below: true, Reason: "the system's headers"},
+	{Path: "/usr/lib", Below: true, Reason: "the system's libraries"},
+	{Path: "/usr/lib32", Below: true, Reason: "the system's libraries"},
+	{Path: "/usr/lib64", Below: true, Reason: "the system's libraries"},
+	{Path: "/usr/libexec", Below: true, Reason: "the system's programs"},
+	{Path: "/usr/libx32", Below: true, Reason: "the system's libraries"},
+	{Path: "/usr/local", Reason: "the machine's programs"},
+	{Path: "/usr/local/bin", Below: true, Reason: "the machine's programs"},
+	{Path: "/usr/local/lib", Below: true, Reason: "the machine's libraries"},
+	{Path: "/usr/local/sbin", Below: true, Reason: "the machine's programs"},
+	{Path: "/usr/sbin", Below: true, Reason: "the system's programs"},
+	{Path: "/usr/share", Below: true, Reason: "the system's data"},
+	{Path: "/var", Reason: "the state of the system"},
+	{Path: "/var/cache", Reason: "the state of the system"},
+	{Path: "/var/lib", Reason: "the state of the system"},
+	{Path: "/var/log", Below: true, Reason: "the system's logs"},
+	{Path: "/var/spool", Below: true, Reason: "mail, printing and jobs by time"},
+	{Path: "/Applications", Below: true, Reason: "everybody's programs"},
+	{Path: "/Library", Below: true, Reason: "the system's programs"},
+	{Path: "/System", Below: true, Reason: "the system's programs"},
+	{Path: "/Users", Reason: "everybody's homes"},
+	{Path: "/Volumes", Reason: "everybody's disks"},
+	{Path: "/private", Reason: "the state of the system"},
+	{Path: "/private/etc", Below: true, Reason: "the system's configuration"},
+	{Path: "/private/var", Reason: "the state of the system"},
 }
 
 var builtinProfiles = []Profile{

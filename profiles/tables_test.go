@@ -24,9 +24,11 @@ var dataFiles = []struct {
 	{"environment.toml", "pass", "passRows", passRows},
 	{"environment.toml", "secret", "secretNameRows", secretNameRows},
 	{"environment.toml", "tool-call", "toolCallRows", toolCallRows},
+	{"environment.toml", "offline", "offlineRows", offlineRows},
 	{"caches.toml", "cache", "cacheRows", cacheRows},
 	{"sockets.toml", "socket", "socketRows", socketRows},
 	{"disposable.toml", "disposable", "disposableRows", disposableRows},
+	{"system.toml", "system", "systemRows", systemRows},
 }
 
 // readRows decodes one data file, strictly, into the types of its tables.

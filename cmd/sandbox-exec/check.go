@@ -30,6 +30,9 @@ func (e *env) check(c *cli.Context) error {
 	if cmd.Script == "" && len(cmd.Args) == 0 {
 		return misuse("nothing to check", "sandbox-exec check [FLAGS] -- PROGRAM [ARG...], -c TEXT, or --jsonl")
 	}
+	if err := homeIsNamed(f, cmd); err != nil {
+		return err
+	}
 	lines(e.stderr, told(e.notices)...)
 	d, err := runner.Decide(cmd)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -45,6 +46,9 @@ func (e *env) run(c *cli.Context) error {
 // command makes the command that the flags of run describe.
 func (e *env) command(f *flagSet) (runner.Command, error) {
 	cmd, err := e.common(f)
+	if err == nil {
+		err = homeIsNamed(f, cmd)
+	}
 	if err != nil {
 		return cmd, err
 	}
@@ -55,6 +59,20 @@ func (e *env) command(f *flagSet) (runner.Command, error) {
 		return cmd, misuse("nothing to run", "sandbox-exec [FLAGS] -- PROGRAM [ARG...], or -c TEXT")
 	}
 	return cmd, nil
+}
+
+// homeIsNamed refuses the whole home as a workspace that nobody named: it is
+// where a terminal starts, and everything that the person has.
+func homeIsNamed(f *flagSet, cmd runner.Command) error {
+	home, err := os.UserHomeDir()
+	if err == nil {
+		home, err = filepath.EvalSymlinks(home)
+	}
+	if err != nil || f.IsSet("workspace") || cmd.Settings.Workspace != home || cmd.Profile.Workspace != sandbox.ReadWrite {
+		return nil
+	}
+	return misuse("workspace: the current directory is your home, all of which the command could write to",
+		"go to the project's directory or name it with --workspace DIR; --workspace ~ means the home")
 }
 
 // start runs cmd, passes signals on to it, and fills in the report.

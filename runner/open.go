@@ -32,12 +32,8 @@ type Tools struct {
 // NewTools makes Tools of the Dir, Workspace, Env, Profile, Approver and
 // Session of a Command without Script and Args.
 func NewTools(c Command) (*Tools, error) {
-	if c.Profile == nil {
-		p, err := profiles.Load("workspace")
-		if err != nil {
-			return nil, err
-		}
-		c.Profile = p
+	if err := c.load(); err != nil {
+		return nil, err
 	}
 	where, _, err := place(&c)
 	if err != nil {

@@ -229,6 +229,29 @@ func keep(where *profiles.Place, p *profiles.Profile) []Notice {
 	return notices
 }
 
+// kept is keep for a run that does not take place: it makes nothing, and leaves
+// out what is not there.
+func kept(where *profiles.Place, p *profiles.Profile) []Notice {
+	var notices []Notice
+	missing := func(dir, what string) bool {
+		_, err := os.Lstat(dir)
+		if err != nil {
+			notices = append(notices, Notice{
+				Kind: NoticeState, Path: dir,
+				Text: fmt.Sprintf("%s, for %s, is not there yet: a run makes it, the steps here do without", dir, what),
+			})
+		}
+		return err != nil
+	}
+	if p.Tmp == "session" && missing(where.TmpDir, "a /tmp that is kept") {
+		p.Tmp = "private"
+	}
+	if missing(where.CacheDir, "caches") {
+		where.CacheDir = ""
+	}
+	return notices
+}
+
 // sessionTmp makes a directory that is a /tmp for whoever is in the sandbox,
 // below one that nobody outside but us can enter.
 func sessionTmp(where *profiles.Place) error {

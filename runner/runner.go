@@ -117,6 +117,9 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	if err := k.compile(); err != nil {
 		return nil, err
 	}
+	if err := makeOwn(&k.place, k.spec.Files); err != nil {
+		return nil, err
+	}
 	streams, err := newStreams(&k.Command)
 	if err != nil {
 		return nil, err
@@ -195,6 +198,9 @@ func Doctor() sandbox.Report { return newBackend().Doctor() }
 // Resolve says what c's profile means where c would run. c needs no script and
 // no arguments.
 func Resolve(c Command) (sandbox.Spec, error) {
+	if err := c.load(); err != nil {
+		return sandbox.Spec{}, err
+	}
 	where, _, err := place(&c)
 	if err != nil {
 		return sandbox.Spec{}, err
@@ -210,7 +216,8 @@ type Preview struct {
 	Notices  []Notice
 }
 
-// DryRun judges c and compiles its confinement, but asks and runs nothing.
+// DryRun judges c and compiles its confinement, but asks, makes and runs
+// nothing.
 func DryRun(c Command) (Preview, error) {
 	k, err := prepare(c)
 	if err != nil {
@@ -220,7 +227,7 @@ func DryRun(c Command) (Preview, error) {
 	if err := k.runnable(); err != nil {
 		return preview, err
 	}
-	preview.Notices = append(preview.Notices, keep(&k.place, &k.profile)...)
+	preview.Notices = append(preview.Notices, kept(&k.place, &k.profile)...)
 	if err := k.compile(); err != nil {
 		return preview, err
 	}
@@ -297,17 +304,21 @@ func (c *Command) complete() error {
 	if c.backend == nil {
 		c.backend = newBackend()
 	}
-	if c.Profile == nil {
-		p, err := profiles.Load("workspace")
-		if err != nil {
-			return err
-		}
-		c.Profile = p
+	if err := c.load(); err != nil {
+		return err
 	}
 	if err := c.validate(); err != nil {
 		return err
 	}
 	return c.limit()
+}
+
+// load fills in the profile.
+func (c *Command) load() (err error) {
+	if c.Profile == nil {
+		c.Profile, err = profiles.Load("workspace")
+	}
+	return err
 }
 
 func (c *Command) validate() error {
@@ -454,15 +465,34 @@ func (k *call) remember(how Choice, rules []policy.Rule) {
 }
 
 // restrict confines a call that was allowed because it only reads to just
-// that, so that what the analysis missed cannot write or send either.
+// that, so that what the analysis missed cannot change the workspace either.
+// The network and what is writable outside of the workspace stay as the person
+// has them: they are off unless asked for. What the project asks for is taken
+// back.
 func (k *call) restrict() {
 	p := &k.profile
 	p.Workspace = min(p.Workspace, sandbox.ReadOnly)
-	p.Network = sandbox.NetworkOff
-	p.Read = append(p.Read[:len(p.Read):len(p.Read)], p.Write...)
-	p.Write = nil
-	p.ProjectRead = append(p.ProjectRead[:len(p.ProjectRead):len(p.ProjectRead)], p.ProjectWrite...)
+	p.Read = slices.Clip(p.Read)
+	var write []string
+	for _, path := range p.Write {
+		if k.inWorkspace(path) {
+			p.Read = append(p.Read, path)
+		} else {
+			write = append(write, path)
+		}
+	}
+	p.Write = write
+	p.ProjectRead = append(slices.Clip(p.ProjectRead), p.ProjectWrite...)
 	p.ProjectWrite = nil
+}
+
+// inWorkspace says whether a path of a profile leads into the workspace.
+func (k *call) inWorkspace(path string) bool {
+	if rest, ok := strings.CutPrefix(path, "~"); ok {
+		path = filepath.Join(k.place.Home, rest)
+	}
+	real, err := resolver{}.Resolve(path)
+	return err != nil || slices.ContainsFunc(slices.Concat(k.place.GitDirs, []string{k.place.Workspace}), func(dir string) bool { return within(real, dir) })
 }
 
 // open lets the command at the paths that were shown in the question and

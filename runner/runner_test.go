@@ -443,24 +443,33 @@ func TestAnswersThatOpenNothing(t *testing.T) {
 	}
 }
 
-// A call that is allowed because it only reads gets nothing to write with.
+// A call that is allowed because it only reads gets nothing of the workspace to
+// write to, by no way. What the person opened elsewhere stays open.
 func TestReadOnlyCallsAreConfinedToThat(t *testing.T) {
 	c, b := fakeCommand(t, "git status")
-	more := mkdir(t, filepath.Dir(c.Dir), "more")
-	c.Profile.Write = []string{more}
+	home := filepath.Dir(c.Dir)
+	more, project, inside := mkdir(t, home, "more"), mkdir(t, home, "project"), mkdir(t, c.Dir, "inside")
+	link := filepath.Join(home, "link")
+	if err := os.Symlink(inside, link); err != nil {
+		t.Fatal(err)
+	}
+	c.Profile.Write = []string{"~/more", inside, link}
+	c.Profile.ProjectWrite = []string{project}
 	c.Profile.Network = sandbox.NetworkHost
 	git(t, c.Dir, "init", "-q")
 	r, err := Run(t.Context(), c)
 	if err != nil || !r.Decision.ReadOnly {
 		t.Fatalf("%v, %+v", err, r.Decision)
 	}
-	for _, path := range []string{c.Dir, more} {
-		if got := sandbox.AccessOf(b.spec.Files, path); got != sandbox.ReadOnly {
-			t.Errorf("%s is %v", path, got)
+	for path, want := range map[string]sandbox.Access{
+		c.Dir: sandbox.ReadOnly, inside: sandbox.ReadOnly, link: sandbox.ReadOnly, project: sandbox.ReadOnly, more: sandbox.ReadWrite,
+	} {
+		if got := sandbox.AccessOf(b.spec.Files, path); got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
 		}
 	}
-	if b.spec.Network != sandbox.NetworkOff {
-		t.Error("the network is on")
+	if b.spec.Network != sandbox.NetworkHost {
+		t.Error("the network that the person opened is off")
 	}
 	for _, v := range policy.ReadOnlyEnv {
 		if !slices.Contains(b.cmd.Env, v) {
@@ -511,9 +520,35 @@ func TestDirectoriesThatAreKept(t *testing.T) {
 func TestDryRunRunsNothing(t *testing.T) {
 	c, b := fakeCommand(t, "touch x")
 	c.Profile.Tmp = "session"
-	p, err := DryRun(c)
-	if err != nil || p.Setup != "step\n" || p.Decision.Verdict != policy.Allow || b.starts != 0 {
-		t.Errorf("%+v, %v, %d started", p, err, b.starts)
+	home := filepath.Dir(c.Dir)
+	for _, workspace := range []string{c.Dir, home} {
+		c.Workspace = workspace
+		p, err := DryRun(c)
+		if err != nil || p.Setup != "step\n" || p.Decision.Verdict != policy.Allow || b.starts != 0 {
+			t.Errorf("%+v, %v, %d started", p, err, b.starts)
+		}
+		if len(p.Notices) != 2 {
+			t.Errorf("notices %v, want those of two directories", p.Notices)
+		}
+		if entries, _ := os.ReadDir(home); len(entries) != 1 {
+			t.Errorf("made: %v", entries)
+		}
+	}
+
+	// What is there is shown.
+	if _, err := Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := DryRun(c); err != nil || len(p.Notices) != 0 {
+		t.Errorf("%v, %v", p.Notices, err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	c, _ := fakeCommand(t, "")
+	spec, err := Resolve(Command{Dir: c.Dir})
+	if err != nil || spec.Workspace != c.Dir {
+		t.Errorf("no profile: %+v, %v", spec, err)
 	}
 }
 

@@ -419,11 +419,10 @@ func (s *Settings) changeConfig(change func(name string, data []byte) ([]byte, e
 	return changeFile(file, func(data []byte) ([]byte, error) { return change(s.ConfigFile(), data) })
 }
 
-// guardOwn sees to it that the command cannot write what decides about the
-// next. Our directories are hidden where they are; one that is missing where
-// the command could make it, as in a workspace that is the home, is made first.
-// Where config.toml is a link out of its directory, its target is not hidden.
-func guardOwn(where *profiles.Place, rules []sandbox.FileRule) error {
+// makeOwn makes those of our directories that are missing where the command
+// could make them, as in a workspace that is the home, and with them what the
+// next command may do. Where they are, they are hidden.
+func makeOwn(where *profiles.Place, rules []sandbox.FileRule) error {
 	for _, dir := range []string{where.ConfigDir, where.StateDir} {
 		if !slices.ContainsFunc(rules, func(r sandbox.FileRule) bool {
 			return r.Access == sandbox.ReadWrite && sandbox.Covers(r.Path, dir)
@@ -434,6 +433,12 @@ func guardOwn(where *profiles.Place, rules []sandbox.FileRule) error {
 			return &StateError{Path: dir, Err: cause(err), Hint: "the command could make it, and with it what the next may do: make it a directory of yours"}
 		}
 	}
+	return nil
+}
+
+// guardOwn refuses what would let the command write the configuration: where
+// config.toml is a link out of its directory, its target is not hidden.
+func guardOwn(where *profiles.Place, rules []sandbox.FileRule) error {
 	file := filepath.Join(where.ConfigDir, "config.toml")
 	real, err := resolver{}.Resolve(file)
 	if err != nil || real == file || sandbox.AccessOf(rules, real) < sandbox.ReadWrite {

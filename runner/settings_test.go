@@ -169,7 +169,7 @@ func TestOwnDirectoriesAreHiddenWhereTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := guardOwn(&where, spec.Files); err != nil {
+	if err := makeOwn(&where, spec.Files); err != nil {
 		t.Fatal(err)
 	}
 	if a := sandbox.AccessOf(spec.Files, real+"/sandbox-exec/config.toml"); a != sandbox.None {
@@ -184,7 +184,7 @@ func TestOwnDirectoriesAreHiddenWhereTheyAre(t *testing.T) {
 	}
 	write(t, "", real, "sandbox-exec")
 	var bad *StateError
-	if err := guardOwn(&where, spec.Files); !errors.As(err, &bad) {
+	if err := makeOwn(&where, spec.Files); !errors.As(err, &bad) {
 		t.Errorf("something else in its place: %v", err)
 	}
 }

@@ -379,6 +379,9 @@ func (f *frame) written(base string, c *command, st *state) {
 	}
 	switch {
 	case row.from < 0 && len(operands) > 1:
+		if f.j.fileRules {
+			f.operandsRead(c, operands[:len(operands)-1], st)
+		}
 		if !strings.Contains(operands[len(operands)-1].text[:operands[len(operands)-1].fixed], ":") {
 			f.writePath(c, operands[len(operands)-1], st)
 		}

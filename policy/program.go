@@ -64,6 +64,9 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 		it, out := f.readOnly(s, c, st)
 		if it.risk == riskUnproven {
 			f.written(base, c, st)
+			if f.j.fileRules && s.args != argText {
+				f.operandsRead(c, c.args(), st)
+			}
 		}
 		f.add(c, f.withEnv(c, it))
 		return out
@@ -75,6 +78,15 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 	f.add(c, item{Target: t, risk: riskUnproven})
 	f.written(base, c, st)
 	return output{}
+}
+
+// operandsRead tries the rules about files on words that are no options.
+func (f *frame) operandsRead(c *command, words []word, st *state) {
+	for _, w := range words {
+		if w.fixed == 0 || w.text[0] != '-' {
+			f.readPath(c, w, st, false)
+		}
+	}
 }
 
 // withEnv withdraws the proof of a program that runs with a changed

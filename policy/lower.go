@@ -426,6 +426,9 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 		if c.Stmt == nil {
 			return through(st)
 		}
+		if _, rest := splitFunction(c.Stmt); rest != nil {
+			f.j.note(ShellDifference, "a function and operators behind time", f.spanOf(c))
+		}
 		if f.lang == syntax.LangPOSIX {
 			// It may be the program, in which nothing of this shell changes.
 			f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "time")

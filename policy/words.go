@@ -471,6 +471,14 @@ func (d *decoder) quotedLit(s string) {
 }
 
 func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
+	if p.Short && p.Param != nil && p.Param.Value == "$" {
+		// bash reads $$ as one parameter, and $${ as the start of another when
+		// it expands the word.
+		rest := strings.TrimLeft(d.f.text[d.f.at(p.End()):], "\\\n")
+		if strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, "(") {
+			d.f.j.note(ShellDifference, "a bracket behind $$", d.f.spanOf(p))
+		}
+	}
 	if v, ok := d.f.parameter(p, d.st); ok && v.known() {
 		d.known(v, quoted)
 		return
@@ -539,6 +547,9 @@ func (d *decoder) known(v value, quoted bool) {
 func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
 	if p.Backquotes && strings.Contains(d.f.node(p), "\\`") {
 		d.f.j.note(ShellDifference, "backquotes in backquotes", d.f.spanOf(p))
+	}
+	if p.Backquotes && strings.Contains(d.f.node(p), "<<") && strings.Contains(d.f.node(p), "\\") {
+		d.f.j.note(ShellDifference, "a here-document with a backslash in backquotes", d.f.spanOf(p))
 	}
 	if p.Backquotes && quoted && strings.ContainsAny(d.f.node(p), "\"'") {
 		d.f.j.note(ShellDifference, "quotes in backquotes in quotes", d.f.spanOf(p))

@@ -1,0 +1,617 @@
+package policy_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+)
+
+// The judge and the real shells must read a text alike. Texts are run by bash
+// and by /bin/sh in our own sandbox, where every program is a stub that records
+// how it was started, and each start must be among the commands that the judge
+// listed, unless it said that it could not know.
+
+// script is one text for one shell.
+type script struct {
+	text  string
+	shell policy.Shell
+}
+
+// opaqueReasons say that what runs cannot be known from the text, as do the
+// notes in Decision.Opaque. A script in a file is known to run, but not what it
+// starts.
+var opaqueReasons = []policy.Reason{
+	policy.DynamicName, policy.DynamicCode, policy.PipedCode, policy.ForeignShell, policy.UnknownWrapper,
+	policy.ShadowedName, policy.ArithmeticCode, policy.DynamicExpansion, policy.Script,
+}
+
+func opaque(d policy.Decision) bool {
+	return len(d.Opaque) > 0 || slices.ContainsFunc(d.Targets, func(t policy.Target) bool { return slices.Contains(opaqueReasons, t.Reason) })
+}
+
+// listed reports whether the judge said that s is started: its name, and its
+// arguments where all words were known.
+func listed(d policy.Decision, s start) bool {
+	name := path.Base(s.path)
+	for _, t := range d.Targets {
+		switch {
+		case t.Action != policy.Exec:
+		case slices.Contains(t.Wrappers, name):
+			return true
+		case len(t.Argv) == 0 || path.Base(t.Argv[0]) != name:
+		case t.Dynamic || slices.ContainsFunc(t.Argv, func(w string) bool { return strings.ContainsAny(w, "*?[(") }):
+			return true // a pattern, or the same characters in quotes
+		case slices.EqualFunc(t.Argv[1:], s.argv[1:], sameWord):
+			return true
+		}
+	}
+	return false
+}
+
+// sameWord compares words, of which the shell numbers those that stand for
+// process substitutions.
+func sameWord(listed, started string) bool {
+	return listed == started || strings.HasPrefix(listed, "/dev/fd/") && strings.HasPrefix(started, "/dev/fd/")
+}
+
+// arena is the place where texts run: stubs, shells and a directory in a
+// sandbox in which no program of the system can be started.
+type arena struct {
+	dir     string
+	profile *profiles.Profile
+	log     string
+}
+
+func newArena(t testing.TB) *arena {
+	t.Helper()
+	unavailable := func(format string, args ...any) {
+		t.Helper()
+		if os.Getenv("CI") == "true" {
+			t.Fatalf(format, args...)
+		}
+		t.Skipf(format, args...)
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("the recording stub is a program for linux/amd64")
+	}
+	// Not in /tmp, which a sandbox has of its own.
+	dir, err := os.MkdirTemp("/var/tmp", "differential-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	a := &arena{dir: dir, log: filepath.Join(dir, "w", ".log")}
+	for _, sub := range []string{"bin", "home", "w"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range slices.Concat([]string{"bash", "dash"}, real) {
+		file, err := exec.LookPath(name)
+		if err != nil {
+			unavailable("%s is needed: %v", name, err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.program(filepath.Join("bin", name), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("dash", filepath.Join(dir, "bin", "sh")); err != nil {
+		t.Fatal(err)
+	}
+	record := stub(a.log)
+	for _, name := range slices.Concat(programs, odd, stubbed, functions) {
+		if name == "." || name == ".." {
+			continue
+		}
+		if err := a.program(filepath.Join("bin", name), record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.profile, err = profiles.Load("workspace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.profile.Mode, a.profile.Ask, a.profile.Stdin, a.profile.Tmp = policy.ModeAllow, "allow", "null", "private"
+	a.profile.Limits.PIDs, a.profile.Limits.Memory = 200, 1<<30
+	// A text can ask for the default path or give a whole path.
+	a.profile.Hide = append(a.profile.Hide, "/usr/bin", "/usr/sbin", "/usr/local", "/usr/games", "/opt", "/etc/profile", "/etc/bash.bashrc")
+	if starts, _, err := a.run(t.Context(), policy.Bash, []string{"a works"}); err != nil {
+		unavailable("the sandbox does not start: %v", err)
+	} else if len(starts[0]) != 1 || !slices.Equal(starts[0][0].argv, []string{"a", "works"}) {
+		t.Fatalf("in the sandbox a stub recorded %v", starts)
+	}
+	return a
+}
+
+func (a *arena) program(name string, data []byte) error {
+	return os.WriteFile(filepath.Join(a.dir, name), data, 0o755)
+}
+
+func (a *arena) scope(shell policy.Shell) policy.Scope {
+	w := filepath.Join(a.dir, "w")
+	return policy.Scope{Cwd: w, Workspace: w, Home: filepath.Join(a.dir, "home"), Shell: shell}
+}
+
+// clear makes the directory of the texts as it is at the start.
+func (a *arena) clear() error {
+	w := filepath.Join(a.dir, "w")
+	if err := os.RemoveAll(w); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(w, "d"), 0o755); err != nil {
+		return err
+	}
+	if err := a.program("w/d/a", stub(a.log)); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{".log": "", "x.txt": "x\n", "d/e": "e\n"} {
+		if err := os.WriteFile(filepath.Join(w, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return syscall.Mkfifo(filepath.Join(w, ".end"), 0o600)
+}
+
+const (
+	stall  = 8 * time.Second // a text that takes longer is given up
+	maxLog = 64 << 20
+)
+
+// run runs the texts one after the other, each in a subshell of its own that is
+// waited for with all that it started. It returns what each text started, and
+// the texts of which that is not known because they did not end.
+func (a *arena) run(ctx context.Context, shell policy.Shell, list []string) (starts [][]start, lost []int, err error) {
+	starts = make([][]start, len(list))
+	for first := 0; first <= len(list); {
+		log, err := a.drive(ctx, shell, list, first)
+		if err != nil {
+			return nil, nil, err
+		}
+		at := -1
+		for _, s := range log {
+			if len(s.argv) == 0 {
+				if at, err = strconv.Atoi(s.path); err != nil || at < first || at > len(list) {
+					return nil, nil, fmt.Errorf("a text wrote a mark: %q", s.path)
+				}
+			} else if at >= 0 && at < len(list) {
+				starts[at] = append(starts[at], s)
+			}
+		}
+		if at < first {
+			return nil, nil, errors.New("the driver did not start")
+		}
+		if at < len(list) {
+			lost = append(lost, at)
+		}
+		first = at + 1
+	}
+	return starts, lost, nil
+}
+
+// drive runs the texts from the first on until one of them does not end.
+func (a *arena) drive(ctx context.Context, shell policy.Shell, list []string, first int) ([]start, error) {
+	if err := a.clear(); err != nil {
+		return nil, err
+	}
+	driver := filepath.Join(a.dir, "driver")
+	if err := os.WriteFile(driver, a.driver(shell, list, first), 0o644); err != nil {
+		return nil, err
+	}
+	name := "bash"
+	if shell == policy.POSIX {
+		name = "dash"
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var lines progress
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		lines.watch(ctx, cancel, a.log)
+	}()
+	w := filepath.Join(a.dir, "w")
+	profile := *a.profile
+	_, err := runner.Run(ctx, runner.Command{
+		Args: []string{filepath.Join(a.dir, "bin", name), driver}, Dir: w, Workspace: w, Profile: &profile, Wrapper: true,
+		Env:    []string{"HOME=" + filepath.Join(a.dir, "home"), "PATH=" + filepath.Join(a.dir, "bin"), "LANG=C.UTF-8"},
+		Stdout: &lines, Stderr: io.Discard, Grace: time.Millisecond,
+	})
+	cancel()
+	<-watched
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.ReadFile(a.log)
+	if err != nil {
+		return nil, err
+	}
+	return readLog(log)
+}
+
+// driver writes the script that runs the texts from the first on. In bash a
+// function records the names that are not found; other shells start only what
+// has a stub.
+func (a *arena) driver(shell policy.Shell, list []string, first int) []byte {
+	b := new(bytes.Buffer)
+	end := filepath.Join(a.dir, "w", ".end")
+	mark := func(n int) {
+		fmt.Fprintf(b, `printf '\0\0\0\0\0\0\0\0%%s\0' %d >>%s; echo`+"\n", n, a.log)
+	}
+	if shell == policy.Bash {
+		fmt.Fprintf(b, `command_not_found_handle() {
+	local f='%%s\0' a
+	for a; do f+='%%s\0'; done
+	builtin printf -v a '\\%%o' $#
+	builtin printf "$a\0\0\0\0\0\0\0$f" "$1" "$@" >>%s
+	return $(($# %% 2))
+}
+FUNCNEST=20
+`, a.log)
+	}
+	fmt.Fprintf(b, "PATH=%s/bin HOME=%s/home\nulimit -c 0; ulimit -t 2\n", a.dir, a.dir)
+	for n := first; n < len(list); n++ {
+		mark(n)
+		// The subshell and all its children hold the other end of the pipe.
+		fmt.Fprintf(b, "( exec 9>%s 2>/dev/null >/dev/null; eval '%s' ) & read x <%s\n", end, strings.ReplaceAll(list[n], "'", `'\''`), end)
+	}
+	mark(len(list))
+	return b.Bytes()
+}
+
+// progress counts the lines that the driver writes, one a text.
+type progress struct{ lines atomic.Int64 }
+
+func (p *progress) Write(b []byte) (int, error) {
+	p.lines.Add(int64(len(b)))
+	return len(b), nil
+}
+
+// watch gives up when the driver does not go on.
+func (p *progress) watch(ctx context.Context, cancel func(), log string) {
+	tick := time.NewTicker(stall)
+	defer tick.Stop()
+	for last := int64(-1); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		info, err := os.Stat(log)
+		now := p.lines.Load()
+		if now == last || err != nil || info.Size() > maxLog {
+			cancel()
+			return
+		}
+		last = now
+	}
+}
+
+// unsafeText names what a text must not hold, because it would end the driver
+// or wait without end; the sandbox holds what else a text could do.
+var unsafeText = words("kill fg suspend ulimit logout prlimit /proc /sys /dev/tty /dev/pts .log .end")
+
+func safe(text string) bool {
+	if (strings.Contains(text, "while") || strings.Contains(text, "until")) && !strings.Contains(text, "break") {
+		return false
+	}
+	return !slices.ContainsFunc(unsafeText, func(s string) bool { return strings.Contains(text, s) })
+}
+
+type figures struct {
+	made, grammar, grammarOpaque, mutated, mutatedOpaque, ran, started, lost int
+}
+
+func (f *figures) add(o figures) {
+	f.made += o.made
+	f.grammar += o.grammar
+	f.grammarOpaque += o.grammarOpaque
+	f.mutated += o.mutated
+	f.mutatedOpaque += o.mutatedOpaque
+	f.ran += o.ran
+	f.started += o.started
+	f.lost += o.lost
+}
+
+// miss is a start that the judge did not list. Rows of misses.jsonl have the
+// same form.
+type miss struct {
+	Text    string   `json:"text"`
+	Shell   string   `json:"shell"`
+	Started []string `json:"started"`
+}
+
+// compare makes texts from one seed, and runs those that are not opaque.
+func (a *arena) compare(t testing.TB, seed uint64, n int, corpus []string) (f figures, misses []miss, err error) {
+	shell := policy.Bash
+	if seed%4 == 3 {
+		shell = policy.POSIX
+	}
+	g := newTexts(seed, shell == policy.POSIX, corpus)
+	p, scope := &policy.Policy{}, a.scope(shell)
+	var list []string
+	var decisions []policy.Decision
+	for f.made < n {
+		mutated := g.chance(25)
+		text := ""
+		if mutated {
+			text = g.mutated()
+		} else {
+			text = g.text()
+			if len(g.earlier) < 500 {
+				g.earlier = append(g.earlier, text)
+			}
+		}
+		if !safe(text) {
+			continue
+		}
+		d := p.Decide(text, scope)
+		if slices.ContainsFunc(d.Targets, func(t policy.Target) bool { return t.Reason == policy.ForkBomb }) {
+			continue
+		}
+		f.made++
+		dark := opaque(d)
+		switch {
+		case mutated && dark:
+			f.mutated++
+			f.mutatedOpaque++
+		case mutated:
+			f.mutated++
+		case dark:
+			f.grammar++
+			f.grammarOpaque++
+		default:
+			f.grammar++
+		}
+		if !dark {
+			list, decisions = append(list, text), append(decisions, d)
+		}
+	}
+	starts, lost, err := a.run(t.Context(), shell, list)
+	if err != nil {
+		return f, nil, err
+	}
+	f.ran, f.lost = len(list)-len(lost), len(lost)
+	for i, text := range list {
+		f.started += len(starts[i])
+		for _, s := range starts[i] {
+			if !listed(decisions[i], s) {
+				misses = append(misses, miss{text, shell.String(), append([]string{path.Base(s.path)}, s.argv[1:]...)})
+				break
+			}
+		}
+	}
+	for _, i := range lost {
+		t.Logf("did not end: %q", list[i])
+	}
+	return f, misses, nil
+}
+
+// missed returns, for each text, a start that the judge did not list.
+func (a *arena) missed(ctx context.Context, shell policy.Shell, list []string) ([]*start, error) {
+	out := make([]*start, len(list))
+	p, scope := &policy.Policy{}, a.scope(shell)
+	var texts []string
+	var at []int
+	for i, text := range list {
+		if d := p.Decide(text, scope); !opaque(d) {
+			texts, at = append(texts, text), append(at, i)
+		}
+	}
+	starts, _, err := a.run(ctx, shell, texts)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range at {
+		d := p.Decide(list[i], scope)
+		for _, s := range starts[k] {
+			if !listed(d, s) {
+				out[i] = &s
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// minimal cuts pieces out of the text of a miss as long as it stays one, for a
+// few seconds. False: run alone it is none.
+func (a *arena) minimal(ctx context.Context, m miss) (miss, bool) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	shell := policy.Bash
+	if m.Shell != shell.String() {
+		shell = policy.POSIX
+	}
+	found := false
+	for tries := []string{m.Text}; len(tries) > 0; {
+		missed, err := a.missed(ctx, shell, tries)
+		if err != nil {
+			break
+		}
+		shorter := ""
+		for i, s := range missed {
+			if s != nil && (shorter == "" || len(tries[i]) < len(shorter)) {
+				shorter, found = tries[i], true
+				m.Text, m.Started = tries[i], append([]string{path.Base(s.path)}, s.argv[1:]...)
+			}
+		}
+		tries = nil
+		for size := len(shorter) / 2; size > 0; size /= 2 {
+			for i := 0; i+size <= len(shorter); i += max(1, size/2) {
+				if text := shorter[:i] + shorter[i+size:]; safe(text) && text != "" {
+					tries = append(tries, text)
+				}
+			}
+		}
+	}
+	return m, found
+}
+
+func readCorpus(t testing.TB) (list []string) {
+	t.Helper()
+	for _, name := range []string{"corpus.jsonl", "allow-mode.jsonl"} {
+		file, err := os.Open("../testdata/policy/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		s := bufio.NewScanner(file)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			var row struct{ Cmd string }
+			if err := json.Unmarshal(s.Bytes(), &row); err != nil {
+				t.Fatal(err)
+			}
+			if row.Cmd != "" && len(row.Cmd) < 300 {
+				list = append(list, row.Cmd)
+			}
+		}
+	}
+	return list
+}
+
+// TestDifferential runs 10,000 texts, or as many as SANDBOX_EXEC_DIFFERENTIAL
+// says, beginning with the seed SANDBOX_EXEC_DIFFERENTIAL_SEED.
+func TestDifferential(t *testing.T) {
+	total, seed := 10000, uint64(0)
+	if v := os.Getenv("SANDBOX_EXEC_DIFFERENTIAL"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total = n
+	}
+	if v := os.Getenv("SANDBOX_EXEC_DIFFERENTIAL_SEED"); v != "" {
+		n, err := strconv.ParseUint(v, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = n
+	}
+	const each = 2500
+	corpus := readCorpus(t)
+	workers := min(2, runtime.NumCPU())
+	arenas := make([]*arena, workers)
+	for i := range arenas {
+		arenas[i] = newArena(t)
+	}
+	var (
+		mu     sync.Mutex
+		sum    figures
+		misses []miss
+		next   atomic.Uint64
+		wait   sync.WaitGroup
+	)
+	begin := time.Now()
+	for _, a := range arenas {
+		wait.Go(func() {
+			for {
+				k := next.Add(1) - 1
+				if k*each >= uint64(total) {
+					return
+				}
+				f, found, err := a.compare(t, seed+k, min(each, total-int(k)*each), corpus)
+				if err != nil {
+					t.Errorf("seed %d: %v", seed+k, err)
+					return
+				}
+				mu.Lock()
+				sum.add(f)
+				misses = append(misses, found...)
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	t.Logf("%d texts, %.1f %% not opaque (of the grammar %.1f %%, mutated %.1f %%); %d ran and started %d programs, %d did not end; %d misses; %.0f texts/s",
+		sum.made, share(sum.made, sum.grammarOpaque+sum.mutatedOpaque), share(sum.grammar, sum.grammarOpaque), share(sum.mutated, sum.mutatedOpaque),
+		sum.ran, sum.started, sum.lost, len(misses), float64(sum.made)/time.Since(begin).Seconds())
+	if sum.started < sum.made/4 {
+		t.Errorf("only %d programs were started by %d texts", sum.started, sum.made)
+	}
+	if share(sum.made, sum.grammarOpaque+sum.mutatedOpaque) < 70 {
+		t.Errorf("less than 70 %% of the texts are not opaque")
+	}
+	for i, m := range misses {
+		row, _ := json.Marshal(m)
+		t.Errorf("not listed: %s", row)
+		if i < 5 {
+			small, again := arenas[0].minimal(t.Context(), m)
+			row, _ = json.Marshal(small)
+			t.Logf("shorter (the same when run alone: %v): %s", again, row)
+		}
+	}
+}
+
+func share(all, dark int) float64 { return 100 * float64(all-dark) / float64(max(all, 1)) }
+
+// TestDifferentialMisses runs what was once missed.
+func TestDifferentialMisses(t *testing.T) {
+	file, err := os.Open("../testdata/policy/differential/misses.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var rows []miss
+	s := bufio.NewScanner(file)
+	for s.Scan() {
+		var m miss
+		if err := json.Unmarshal(s.Bytes(), &m); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, m)
+	}
+	a := newArena(t)
+	p := &policy.Policy{}
+	for _, shell := range []policy.Shell{policy.Bash, policy.POSIX} {
+		var texts []string
+		var want [][]string
+		for _, m := range rows {
+			if m.Shell == shell.String() {
+				texts, want = append(texts, m.Text), append(want, m.Started)
+			}
+		}
+		starts, _, err := a.run(t.Context(), shell, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range texts {
+			started := false
+			d := p.Decide(text, a.scope(shell))
+			for _, s := range starts[i] {
+				started = started || path.Base(s.path) == want[i][0]
+				if !opaque(d) && !listed(d, s) {
+					t.Errorf("%v: %q starts %v, which is not listed", shell, text, s)
+				}
+			}
+			if !started {
+				t.Errorf("%v: %q does not start %q", shell, text, want[i])
+			}
+		}
+	}
+}

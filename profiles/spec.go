@@ -47,6 +47,12 @@ func (p *Profile) Scope(place Place) policy.Scope {
 			scope.Write = append(scope.Write, r.Path)
 		}
 	}
+	names, _ := p.protected(&place) // a name that cannot be left out stops Spec
+	for _, n := range names {
+		if n.Guard == sandbox.Block {
+			scope.Protected = append(scope.Protected, n.Path)
+		}
+	}
 	return scope
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
 
@@ -445,11 +446,34 @@ func TestScopeAgreesWithSpec(t *testing.T) {
 				t.Errorf("%s: the judge does not know that %s is %v", name, r.Path, r.Access)
 			}
 		}
+		for _, n := range spec.Protect {
+			if got := slices.Contains(scope.Protected, n.Path); got != (n.Guard == sandbox.Block) {
+				t.Errorf("%s: %s, guard %v: a write asks: %v", name, n.Path, n.Guard, got)
+			}
+		}
 		if scope.Cwd != place.Workspace || scope.Workspace != place.Workspace || scope.Home != place.Home {
 			t.Errorf("%s: scope is of another place: %+v", name, scope)
 		}
 		if got := slices.Contains(scope.Write, place.Workspace); got != (p.Workspace == sandbox.ReadWrite) {
 			t.Errorf("%s: the judge takes the workspace as writable: %v", name, got)
+		}
+	}
+}
+
+// A name that the sandbox leaves open is no question either.
+func TestScopeOfUnprotectedNames(t *testing.T) {
+	p, place := load(t, "workspace"), fakePlace()
+	p.Unprotect = []string{".vscode"}
+	scope := p.Scope(place)
+	for script, want := range map[string]policy.Verdict{
+		"echo x > .vscode/settings.json": policy.Allow,
+		"echo x > .mise.toml":            policy.Ask,
+		"echo x > .direnv/a":             policy.Ask,
+		"echo x > .githooks/pre-commit":  policy.Ask,
+		"echo x > .git/hooks/pre-commit": policy.Ask,
+	} {
+		if d := p.Policy().Decide(script, scope); d.Verdict != want {
+			t.Errorf("%q: %v, want %v", script, d.Verdict, want)
 		}
 	}
 }

@@ -114,6 +114,9 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 		lines(e.stderr, weaker(task.Sandbox(), f.Bool("v") || isTerminal(e.stderr)), f.unheld(task.Sandbox()))
 	}
 	result := task.Wait()
+	if result.ExitCode > 0 {
+		result.Notices = append(result.Notices, afterFailure(result.Decision, cmd.Profile)...)
+	}
 	r.set(result)
 	if f.Bool("v") {
 		lines(e.stderr, summary(result))

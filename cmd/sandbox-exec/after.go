@@ -1,0 +1,105 @@
+package main
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
+	"github.com/sandbox-exec/sandbox-exec/runner"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+// Kinds of notices about commands that failed.
+const (
+	noticeNetworkOff = "network-off"
+	noticeGitConfig  = "git-config"
+)
+
+// fetchers are programs, with the words that follow, which need other machines.
+// Those that only sometimes do (go build, make) are not among them: they fail
+// for other reasons.
+var fetchers = []string{
+	"apk add", "apk update", "apt install", "apt update", "apt upgrade", "apt-get install", "apt-get update", "apt-get upgrade",
+	"aws", "brew install", "brew update", "bun add", "bun install", "bundle install", "bundle update",
+	"cargo add", "cargo fetch", "cargo install", "cargo search", "cargo update", "composer install", "composer require", "composer update",
+	"conda install", "curl", "dig", "dnf install", "docker pull", "ftp", "gcloud", "gem install", "gh",
+	"git clone", "git fetch", "git ls-remote", "git pull", "git push", "git submodule add", "git submodule update",
+	"go get", "go install", "go mod download", "go mod tidy", "helm", "host", "http", "kubectl", "nc", "ncat", "nslookup",
+	"npm add", "npm ci", "npm i", "npm install", "npm publish", "npm update", "npx",
+	"pip download", "pip install", "pip3 download", "pip3 install", "pipx install", "ping",
+	"pnpm add", "pnpm i", "pnpm install", "pnpm update", "poetry add", "poetry install", "poetry lock", "poetry update",
+	"python -m pip install", "python3 -m pip install", "rsync", "rustup", "scp", "sftp", "ssh", "telnet",
+	"uv add", "uv lock", "uv pip install", "uv sync", "uvx", "wget", "yarn add", "yarn install", "yum install",
+}
+
+// configWriters write the repository's configuration.
+var configWriters = []string{
+	"git branch --set-upstream-to", "git branch --unset-upstream", "git branch -u",
+	"git config --add", "git config --edit", "git config --remove-section", "git config --rename-section", "git config --replace-all",
+	"git config --unset", "git config --unset-all", "git config -e", "git config edit", "git config remove-section",
+	"git config rename-section", "git config set", "git config unset",
+	"git lfs install", "git push --set-upstream", "git push -u",
+	"git remote add", "git remote remove", "git remote rename", "git remote rm", "git remote set-branches", "git remote set-head", "git remote set-url",
+	"git sparse-checkout", "git submodule add", "git submodule deinit", "git submodule init", "git submodule set-url", "git submodule update",
+}
+
+// afterFailure says what a command that failed may have failed for, where the
+// program's own message does not tell.
+func afterFailure(d policy.Decision, p *profiles.Profile) (out []runner.Notice) {
+	any := func(is func(policy.Target) bool) bool { return slices.ContainsFunc(d.Targets, is) }
+	if p.Network == sandbox.NetworkOff && any(func(t policy.Target) bool { return usesNetwork(t) || starts(t.Argv, fetchers) }) {
+		out = append(out, runner.Notice{Kind: noticeNetworkOff, Text: "the network is off for this command; --net host opens it"})
+	}
+	if p.Workspace == sandbox.ReadWrite && !slices.Contains(p.Unprotect, ".git/config") && any(writesGitConfig) {
+		out = append(out, runner.Notice{
+			Kind: noticeGitConfig, Path: ".git/config",
+			Text: ".git/config is protected from this command; --unprotect .git/config lets it change that",
+		})
+	}
+	return out
+}
+
+func writesGitConfig(t policy.Target) bool {
+	var words []string
+	for _, word := range t.Argv {
+		if !strings.HasPrefix(word, "-") {
+			words = append(words, word)
+		}
+	}
+	sets := starts(t.Argv, []string{"git config"}) && len(words) == 4 && words[2] != "get" // git config NAME VALUE
+	// Not the configuration of the person or of another file.
+	return t.Stage != policy.StageReadOnly && (sets || starts(t.Argv, configWriters)) && !slices.ContainsFunc(t.Argv, func(word string) bool {
+		name, _, _ := strings.Cut(word, "=")
+		return slices.Contains([]string{"--global", "--system", "--file", "-f", "--blob"}, name)
+	})
+}
+
+// starts says whether a program is one of the rows, which are its name and the
+// words that follow in this order; options may stand between them.
+func starts(argv, rows []string) bool {
+	if len(argv) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(rows, func(row string) bool {
+		want := strings.Fields(row)
+		if path.Base(argv[0]) != want[0] {
+			return false
+		}
+		want = want[1:]
+		for _, word := range argv[1:] {
+			if len(want) == 0 {
+				break
+			}
+			name, _, _ := strings.Cut(word, "=")
+			switch {
+			case name == want[0]:
+				want = want[1:]
+			case !strings.HasPrefix(word, "-"):
+				return false
+			}
+		}
+		return len(want) == 0
+	})
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
+)
+
+func TestStarts(t *testing.T) {
+	for _, tt := range []struct {
+		command string
+		want    bool
+	}{
+		{"curl -s http://x", true},
+		{"/usr/bin/curl", true},
+		{"curlx", false},
+		{"npm install left-pad", true},
+		{"npm --silent ci", true},
+		{"npm run install", false},
+		{"npm", false},
+		{"git fetch", true},
+		{"git log fetch", false},
+		{"python3 -m pip install x", true},
+		{"python3 -m venv x", false},
+		{"go mod tidy", true},
+		{"go build ./...", false},
+		{"pip3 -q install x", true},
+	} {
+		if got := starts(strings.Fields(tt.command), fetchers); got != tt.want {
+			t.Errorf("%s: got %v", tt.command, got)
+		}
+	}
+	if starts(nil, fetchers) {
+		t.Error("nothing starts something")
+	}
+}
+
+func TestWritesGitConfig(t *testing.T) {
+	for _, tt := range []struct {
+		command string
+		want    bool
+	}{
+		{"git config a.b c", true},
+		{"git config --global a.b c", false},
+		{"git config --file=x a.b c", false},
+		{"git config a.b", false},
+		{"git config get a.b", false},
+		{"git config set a.b c", true},
+		{"git config --unset a.b", true},
+		{"git remote add x y", true},
+		{"git remote -v", false},
+		{"git branch -u origin/main", true},
+		{"git branch --set-upstream-to=origin/main", true},
+		{"git branch x", false},
+		{"git push -u origin main", true},
+		{"git push", false},
+		{"hg config", false},
+	} {
+		if got := writesGitConfig(policy.Target{Argv: strings.Fields(tt.command)}); got != tt.want {
+			t.Errorf("%s: got %v", tt.command, got)
+		}
+	}
+}
+
+func TestRowsAddSomething(t *testing.T) {
+	for _, rows := range [][]string{fetchers, configWriters} {
+		seen := map[string]bool{}
+		for _, row := range rows {
+			if seen[row] || row != strings.Join(strings.Fields(row), " ") {
+				t.Errorf("twice, or odd blanks: %q", row)
+			}
+			seen[row] = true
+			if slices.ContainsFunc(rows, func(other string) bool { return strings.HasPrefix(row, other+" ") }) {
+				t.Errorf("%q adds nothing to a shorter row", row)
+			}
+		}
+	}
+}

@@ -75,7 +75,7 @@ var specs = []spec{
 	{names: "strings", options: options{short: "afowd0123456789", value: "nets", long: "all print-file-name bytes= radix= encoding= include-all-whitespace output-separator= data"}, check: noResponseFile},
 	{names: "base64 base32 basenc", options: options{short: "diD", value: "w", long: "decode ignore-garbage wrap= base64 base64url base32 base32hex base16 z85"}, max: 1, traits: mildly},
 	{names: "zcat bzcat xzcat zstdcat lz4cat gzcat"},
-	{names: "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd", options: options{short: "lvdckqt123456789", long: "list verbose decompress stdout to-stdout keep quiet test"}, need: "-l --list -c --stdout --to-stdout -t --test"},
+	{names: "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd", options: options{short: "lvdckqt123456789", long: "list verbose decompress stdout to-stdout keep quiet test"}, need: "-l --list -c --stdout --to-stdout -t --test", check: keepsFiles},
 	{names: "unzip", options: options{short: "lvqZ1"}, need: "-l -v -Z", max: 0},
 	{names: "zipinfo", options: options{short: "12slmvhtzT"}},
 	{names: "tar gtar bsdtar", check: tarList, traits: exact, args: argText},

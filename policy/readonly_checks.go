@@ -15,6 +15,15 @@ func noResponseFile(s *specCall) (Reason, string) {
 	return "", ""
 }
 
+// keepsFiles asks before the last of several modes can be the one that
+// replaces files: xz(1), zstd(1) and bzip2(1) take the last mode that is given.
+func keepsFiles(s *specCall) (Reason, string) {
+	if s.has("-d --decompress") && !s.has("-c --stdout --to-stdout") {
+		return UnknownOption, "replaces files"
+	}
+	return "", ""
+}
+
 func grepCheck(s *specCall) (Reason, string) {
 	if len(s.operands) > 0 && s.operands[0].kind == dynamicWord && s.operands[0].mayBeOption() {
 		return DynamicWord, "a pattern that is known only when it runs could be an option; put -e before it"

@@ -206,6 +206,9 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 // peer is the host and port of /dev/tcp/HOST/PORT: Bash manual 3.6.
 func peer(p string) string {
 	host, port, _ := strings.Cut(strings.TrimPrefix(p[len("/dev/tcp"):], "/"), "/")
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
 	return host + ":" + port
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"net/netip"
 	"path"
 	"strings"
 )
@@ -58,6 +59,11 @@ func (r *Rule) check() string {
 	case NetworkTo, EnvSet, Tool:
 		if strings.ContainsAny(r.Pattern, " \t\n") {
 			return "the pattern holds a blank"
+		}
+		if host, _ := splitHost(r.Pattern); r.action() == NetworkTo && strings.Contains(host, ":") {
+			if _, err := netip.ParseAddr(host); err != nil {
+				return "neither a host name nor an address; write an IPv6 address in brackets, as in [::1]:443"
+			}
 		}
 		if r.Verdict == Allow && strings.Trim(r.Pattern, "*.") == "" {
 			return "an allow rule for everything; name what is allowed"
@@ -384,15 +390,32 @@ func matchGlob(pattern, s string) bool {
 
 // matchHost matches host[:port] with a leading "*." for any sub-domain.
 func matchHost(pattern, resource string) bool {
-	host, port, _ := strings.Cut(strings.ToLower(resource), ":")
-	want, wantPort, withPort := strings.Cut(strings.ToLower(pattern), ":")
-	if withPort && wantPort != port {
+	host, port := splitHost(resource)
+	want, wantPort := splitHost(pattern)
+	if wantPort != "" && wantPort != port {
 		return false
 	}
 	if suffix, ok := strings.CutPrefix(want, "*."); ok {
 		return strings.HasSuffix(host, "."+suffix)
 	}
 	return want == host
+}
+
+// splitHost separates the port, "" for none, from a host in the one spelling
+// that is compared: of the many that an IPv6 address has, that of RFC 5952
+// without brackets, and an IPv4 address for one that is mapped into IPv6.
+func splitHost(s string) (host, port string) {
+	host = strings.ToLower(s)
+	if k := strings.LastIndexByte(host, ']'); k >= 0 {
+		host, port = host[:k+1], strings.TrimPrefix(host[k+1:], ":")
+		host = strings.TrimPrefix(host[:k], "[")
+	} else if strings.Count(host, ":") < 2 {
+		host, port, _ = strings.Cut(host, ":")
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		host = a.Unmap().String()
+	}
+	return host, port
 }
 
 // matchPath matches a path pattern in the manner of gitignore(5): "/" at the

@@ -150,3 +150,45 @@ func TestDeniedWithoutReason(t *testing.T) {
 		t.Errorf("no detail: %+v", d.Targets)
 	}
 }
+
+// An address has many spellings; a rule holds for all.
+func TestRulesForAddresses(t *testing.T) {
+	p := &Policy{Rules: []Rule{
+		{Action: NetworkTo, Verdict: Deny, Pattern: "[::1]"},
+		{Action: NetworkTo, Verdict: Deny, Pattern: "[2001:DB8::1]:443"},
+		{Action: NetworkTo, Verdict: Deny, Pattern: "127.0.0.1"},
+		{Action: NetworkTo, Verdict: Deny, Pattern: "example.org:80"},
+	}}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		host string
+		port int
+		want Verdict
+	}{
+		{"[::1]", 0, Deny},
+		{"[::1]", 443, Deny},
+		{"[0:0:0:0:0:0:0:1]", 443, Deny},
+		{"[::0001]", 443, Deny},
+		{"[2001:db8:0::1]", 443, Deny},
+		{"[2001:db8::1]", 80, Ask},
+		{"[::2]", 443, Ask},
+		{"[::ffff:127.0.0.1]", 443, Deny},
+		{"[::ffff:7f00:1]", 443, Deny},
+		{"[1:2:3]", 443, Deny},
+		{"[::1%lo]", 443, Deny},
+		{"example.org", 80, Deny},
+		{"example.org", 443, Ask},
+	} {
+		if d := p.CheckHost(test.host, test.port, corpusScope()); d.Verdict != test.want {
+			t.Errorf("%s, port %d: %v, want %v", test.host, test.port, d.Verdict, test.want)
+		}
+	}
+	if d := p.Decide("cat < /dev/tcp/0::1/80", corpusScope()); d.Verdict != Deny {
+		t.Errorf("a redirection: %v", d.Verdict)
+	}
+	if (&Policy{Rules: []Rule{{Action: NetworkTo, Verdict: Deny, Pattern: "[1:2:3]"}}}).Check() == nil {
+		t.Error("a rule for what is no address is taken")
+	}
+}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/netip"
 	"path"
 	"strconv"
 	"strings"
@@ -46,7 +47,8 @@ func (p *Policy) CheckHost(host string, port int, s Scope) Decision {
 func plainHost(host string) bool {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
-		return ok && strings.Count(inner, ":") >= 2 && strings.Trim(inner, "0123456789abcdef:.") == ""
+		a, err := netip.ParseAddr(inner)
+		return ok && err == nil && a.Is6() && a.Zone() == ""
 	}
 	labels := strings.Split(host, ".")
 	if len(host) > 253 {

@@ -96,7 +96,7 @@ func TestConfigurationRefuses(t *testing.T) {
 		{"protect all", project, "[files]\nprotect = ['.']\n", 2, 1, "want a path below the workspace"},
 		{"protect unclean", project, "[files]\nprotect = ['a//b']\n", 2, 1, "want a path below the workspace"},
 		{"unprotect", project, "[files]\nunprotect = ['x']\n", 2, 1, "no protected name"},
-		{"pids", project, "[limits]\npids = 1\n", 2, 1, "too low"},
+		{"pids", project, "[limits]\npids = 1\n", 2, 1, "out of range"},
 		{"a bad rule that would be left out", project, "[[rule]]\nverdict = 'allow'\npattern = '*'\n", 3, 1, "must name its program"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -106,12 +106,7 @@ const (
 	defaultOpenFiles   = 4096
 )
 
-// Least limits under which a shell and a program still start.
-const (
-	leastMemory    = 4 << 20
-	leastPIDs      = 2
-	leastOpenFiles = 16
-)
+const leastOpenFiles = 16 // under fewer no shell starts
 
 // Parse decodes a profile. The name stands in messages and becomes the
 // profile's name, without folder and ".toml".
@@ -214,8 +209,8 @@ func (c *checker) each(values []string, valid func(string) error, key ...string)
 // limits reads limits; what is left out is zero.
 func (c *checker) limits(in limits) (out sandbox.Limits, memoryShare float64) {
 	out.Memory, memoryShare = c.memory(in.Memory, "limits", "memory")
-	out.PIDs = c.count(in.PIDs, leastPIDs, "limits", "pids")
-	out.OpenFiles = c.count(in.OpenFiles, leastOpenFiles, "limits", "open-files")
+	out.PIDs = c.count(in.PIDs, LeastPIDs, MostPIDs, "limits", "pids")
+	out.OpenFiles = c.count(in.OpenFiles, leastOpenFiles, math.MaxInt32, "limits", "open-files")
 	out.CPUs = c.cpus(in.CPUs, "limits", "cpus")
 	out.FileSize = c.size(in.FileSize, "limits", "file-size")
 	return out, memoryShare
@@ -233,45 +228,34 @@ func (c *checker) memory(text string, key ...string) (bytes int64, share float64
 		return 0, n / 100
 	}
 	bytes = c.size(text, key...)
-	if bytes != sandbox.Unlimited && bytes < leastMemory {
-		c.that(fmt.Errorf("%q is too little memory for any program: want at least %d MiB", text, leastMemory>>20), key...)
+	if bytes != sandbox.Unlimited && bytes < LeastMemory {
+		c.that(fmt.Errorf("%q is too little memory for any program: want at least %d MiB", text, LeastMemory>>20), key...)
 	}
 	return bytes, 0
 }
 
-// size reads "512M" or "512MiB", as the command line does; 0 if there is no text.
+// size reads a size; 0 if there is no text.
 func (c *checker) size(text string, key ...string) int64 {
-	switch text {
-	case "":
-		return 0
-	case "unlimited":
-		return sandbox.Unlimited
-	}
-	number, shift := strings.TrimSuffix(text, "iB"), 0
-	if i := len(number) - 1; i >= 0 {
-		if unit := strings.IndexByte("KMGT", number[i]); unit >= 0 {
-			number, shift = number[:i], 10*(unit+1)
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n <= 0 || n > math.MaxInt64>>shift {
-		c.that(fmt.Errorf(`%q is no size: want a number above zero with K, M, G or T, such as "512M", or "unlimited"`, text), key...)
+	if text == "" {
 		return 0
 	}
-	return n << shift
+	n, err := ParseSize(text)
+	if err != nil {
+		c.that(fmt.Errorf("%q is no size: %w", text, err), key...)
+	}
+	return n
 }
 
-func (c *checker) count(n, least int64, key ...string) int64 {
-	if n != 0 && n != sandbox.Unlimited && n < least {
-		c.that(fmt.Errorf("%d is too low for any program: want at least %d, or -1 for no limit", n, least), key...)
+func (c *checker) count(n, least, most int64, key ...string) int64 {
+	if n != 0 && n != sandbox.Unlimited && !(n >= least && n <= most) {
+		c.that(fmt.Errorf("%d is out of range: want %d to %d, or -1 for no limit", n, least, most), key...)
 	}
 	return n
 }
 
 func (c *checker) cpus(n float64, key ...string) float64 {
-	const least, most = 0.01, 1 << 16
-	if n != 0 && n != sandbox.Unlimited && !(n >= least && n <= most) {
-		c.that(fmt.Errorf("%v processors: want %v to %d, or -1 for no limit", n, least, most), key...)
+	if n != 0 && n != sandbox.Unlimited && !(n >= LeastCPUs && n <= MostCPUs) {
+		c.that(fmt.Errorf("%v processors: want %v to %d, or -1 for no limit", n, LeastCPUs, MostCPUs), key...)
 	}
 	return n
 }
@@ -318,12 +302,8 @@ func (c *checker) rule(in rule, index int) policy.Rule {
 }
 
 func layer(name string) error {
-	known := []string{
-		sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerSeccomp, sandbox.LayerCgroup,
-		sandbox.LayerDescriptors, sandbox.LayerPrivileges,
-	}
-	if !slices.Contains(known, name) {
-		return fmt.Errorf("unknown layer %q: want one of %q", name, known)
+	if !slices.Contains(Layers, name) {
+		return fmt.Errorf("unknown layer %q: want one of %q", name, Layers)
 	}
 	return nil
 }

@@ -40,6 +40,8 @@ func TestParseRefuses(t *testing.T) {
 		{"access, inline", "description = 'x'\nfiles = { workspace = 'rw' }\n", 2, 1, `unknown value "rw"`},
 		{"tmp", "[files]\n\ntmp = 'shared'\n", 3, 1, `unknown value "shared"`},
 		{"layer", "allow-missing = ['namespaces', 'secomp']\n", 1, 1, `unknown layer "secomp"`},
+		{"a layer of the past", "require = ['environment']\n", 1, 1, `unknown layer "environment"`},
+		{"a layer of no backend", "require = ['seatbelt']\n", 1, 1, `unknown layer "seatbelt"`},
 		{"relative path", "[files]\nread = ['/a', 'b']\n", 2, 1, `"b": want an absolute path`},
 		{"unclean path", "[files]\nwrite = ['/a/../b']\n", 2, 1, "want an absolute path"},
 		{"somebody's home", "[files]\nhide = ['~x/b']\n", 2, 1, "want an absolute path"},
@@ -59,9 +61,10 @@ func TestParseRefuses(t *testing.T) {
 		{"share", "[limits]\nmemory = '150%'\n", 2, 1, "is no part of the memory"},
 		{"no share", "[limits]\nmemory = '0%'\n", 2, 1, "is no part of the memory"},
 		{"share of nothing", "[limits]\nmemory = 'nan%'\n", 2, 1, "is no part of the memory"},
-		{"pids", "[limits]\npids = -5\n", 2, 1, "-5 is too low"},
-		{"one process", "[limits]\npids = 1\n", 2, 1, "1 is too low"},
-		{"open files", "[limits]\nopen-files = 3\n", 2, 1, "3 is too low"},
+		{"pids", "[limits]\npids = -5\n", 2, 1, "-5 is out of range"},
+		{"one process", "[limits]\npids = 1\n", 2, 1, "1 is out of range"},
+		{"too many processes", "[limits]\npids = 4194305\n", 2, 1, "4194305 is out of range"},
+		{"open files", "[limits]\nopen-files = 3\n", 2, 1, "3 is out of range"},
 		{"cpus", "[limits]\ncpus = -0.5\n", 2, 1, "-0.5 processors"},
 		{"no cpu", "[limits]\ncpus = nan\n", 2, 1, "NaN processors"},
 		{"time", "[tool-call]\ntimeout = '90'\n", 2, 1, `"90" is no time`},
@@ -265,4 +268,31 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("the limits are writable")
 		}
 	})
+}
+
+func TestParseSize(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want int64 // 0 = an error
+	}{
+		{"1", 1},
+		{"512M", 512 << 20},
+		{"512m", 512 << 20},
+		{"4GiB", 4 << 30},
+		{"1T", 1 << 40},
+		{"unlimited", sandbox.Unlimited},
+		{"", 0},
+		{"0", 0},
+		{"-1", 0},
+		{"4GB", 0},
+		{"G", 0},
+		{"iB", 0},
+		{"1.5G", 0},
+		{"8388608T", 0},
+	} {
+		got, err := ParseSize(tt.text)
+		if got != tt.want || (err == nil) != (tt.want != 0) {
+			t.Errorf("%q: got %d, %v, want %d", tt.text, got, err, tt.want)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +16,6 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"github.com/urfave/cli/v2"
 )
-
-var layers = []string{
-	sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerSeccomp, sandbox.LayerCgroup,
-	sandbox.LayerDescriptors, sandbox.LayerPrivileges,
-}
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "write JSON"} }
 
@@ -112,29 +106,23 @@ func (f *flagSet) duration(name string) time.Duration {
 	return d
 }
 
-// size reads a number of bytes.
-func (f *flagSet) size(name string, least int64) int64 {
+// memory reads a limit of memory in bytes.
+func (f *flagSet) memory(name string) int64 {
 	text := f.String(name)
-	switch {
-	case !f.IsSet(name):
+	if !f.IsSet(name) {
 		return 0
-	case text == "unlimited":
-		return sandbox.Unlimited
 	}
-	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I")
-	shift := 0
-	if i := strings.IndexAny(number, "KMGT"); i >= 0 && i == len(number)-1 {
-		shift = 10 * (1 + strings.IndexByte("KMGT", number[i]))
-		number = number[:i]
+	n, err := profiles.ParseSize(text)
+	switch {
+	case err != nil:
+		f.fail(name, text, err.Error())
+	case n != sandbox.Unlimited && n < profiles.LeastMemory:
+		f.fail(name, text, fmt.Sprintf("want at least %d MiB", profiles.LeastMemory>>20))
 	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64>>shift || n<<shift < least {
-		f.fail(name, text, fmt.Sprintf("want a size such as 512M or 4G, at least %d MiB, or unlimited", least>>20))
-	}
-	return n << shift
+	return n
 }
 
-func (f *flagSet) count(name string, least, most int64) int64 {
+func (f *flagSet) pids(name string) int64 {
 	text := f.String(name)
 	switch {
 	case !f.IsSet(name):
@@ -143,8 +131,8 @@ func (f *flagSet) count(name string, least, most int64) int64 {
 		return sandbox.Unlimited
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		f.fail(name, text, fmt.Sprintf("want a number from %d to %d, or unlimited", least, most))
+	if err != nil || n < profiles.LeastPIDs || n > profiles.MostPIDs {
+		f.fail(name, text, fmt.Sprintf("want a number from %d to %d, or unlimited", profiles.LeastPIDs, profiles.MostPIDs))
 	}
 	return n
 }
@@ -157,10 +145,9 @@ func (f *flagSet) cpus(name string) float64 {
 	case text == "unlimited":
 		return sandbox.Unlimited
 	}
-	const least, most = 0.01, 1 << 16
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= least && n <= most) {
-		f.fail(name, text, fmt.Sprintf("want a number from %v to %d, or unlimited", least, most))
+	if err != nil || !(n >= profiles.LeastCPUs && n <= profiles.MostCPUs) {
+		f.fail(name, text, fmt.Sprintf("want a number from %v to %d, or unlimited", profiles.LeastCPUs, profiles.MostCPUs))
 	}
 	return n
 }
@@ -209,8 +196,8 @@ func (f *flagSet) paths(name string, mustExist bool) []string {
 func (f *flagSet) layers(name string) []string {
 	list := f.StringSlice(name)
 	for _, layer := range list {
-		if !slices.Contains(layers, layer) {
-			f.fail(name, layer, "want one of "+strings.Join(layers, ", "))
+		if !slices.Contains(profiles.Layers, layer) {
+			f.fail(name, layer, "want one of "+strings.Join(profiles.Layers, ", "))
 		}
 	}
 	return list
@@ -296,11 +283,10 @@ func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 	p.Require = slices.Concat(p.Require, f.layers("require"))
 	p.AllowMissing = slices.Concat(p.AllowMissing, f.layers("allow-missing"))
 
-	const smallest, mostPIDs = 4 << 20, 1 << 22 // PID_MAX_LIMIT, proc_sys_kernel(5)
-	if n := f.size("memory", smallest); n != 0 {
+	if n := f.memory("memory"); n != 0 {
 		p.Limits.Memory = n
 	}
-	if n := f.count("pids", 2, mostPIDs); n != 0 {
+	if n := f.pids("pids"); n != 0 {
 		p.Limits.PIDs = n
 	}
 	if n := f.cpus("cpus"); n != 0 {

@@ -134,7 +134,7 @@ func TestOpenWrite(t *testing.T) {
 		{home + "/x", "outside the writable roots"},
 		{".git/hooks/pre-commit", "runs later"},
 		{"hook", "is a link to it"},
-		{"mise.toml", "is protected"},
+		{"mise.toml", "runs later"},
 		{"no/such/dir", "no such file"},
 		{".", "outside"},
 	} {
@@ -164,6 +164,12 @@ func TestOpenWrite(t *testing.T) {
 	}
 	if _, err := os.Lstat(home + "/out"); err == nil {
 		t.Error("a file was made outside")
+	}
+
+	// No answer lifts the protection.
+	tl.command.Approver = &says{Answer: Answer{Allow: true}}
+	if _, err := tl.OpenWrite(context.Background(), "mise.toml"); err == nil || !strings.Contains(err.Error(), "is protected") {
+		t.Errorf("after a yes: %v", err)
 	}
 }
 

@@ -22,8 +22,10 @@ sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
 sandbox-exec doctor [--json]
 sandbox-exec profile list | show NAME | check FILE
 sandbox-exec rule list | add VERDICT PATTERN | remove PATTERN
-sandbox-exec trust | untrust [DIR]
-sandbox-exec quarantine list | restore ID`
+sandbox-exec trust [--yes] [DIR]
+sandbox-exec untrust [DIR]
+sandbox-exec quarantine list | restore ID
+sandbox-exec help [COMMAND] | --version`
 
 func main() {
 	err := app(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -33,9 +35,14 @@ func main() {
 // app runs one command line. Its error says how the process ends.
 func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 	left, program := split(args)
-	if len(left) > 0 && left[0] == "--version" {
-		fmt.Fprintln(stdout, "sandbox-exec", version())
-		return nil
+	if len(left) > 0 && program == nil {
+		switch left[0] {
+		case "--version", "version":
+			fmt.Fprintln(stdout, "sandbox-exec", version())
+			return nil
+		case "help":
+			left = append(left[1:len(left):len(left)], "--help")
+		}
 	}
 	e := &env{program: program, stdin: stdin, stdout: stdout, stderr: stderr}
 	a := &cli.App{
@@ -58,29 +65,29 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 				Name: "profile", Usage: "look at profiles", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("profile: want list, show or check", "") },
 				Subcommands: []*cli.Command{
-					verb("list", "name the built-in profiles", "", nil, e.profileList),
-					verb("show", "say what a profile means for a command run from here", "NAME|FILE", nil, e.profileShow),
-					verb("check", "check a profile's file", "FILE", nil, e.profileCheck),
+					verb("profile list", "name the built-in profiles", "", nil, e.profileList),
+					verb("profile show", "say what a profile means for a command run from here", "NAME|FILE", nil, e.profileShow),
+					verb("profile check", "check a profile's file", "FILE", nil, e.profileCheck),
 				},
 			},
 			{
 				Name: "rule", Usage: "look at rules and change yours", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("rule: want list, add or remove", "") },
 				Subcommands: []*cli.Command{
-					verb("list", "list the rules that hold here, and where they stand", "[FLAGS]", []cli.Flag{workspaceFlag(), profileFlag(), jsonFlag()}, e.ruleList),
-					verb("add", "add a rule to your configuration", "[FLAGS] allow|ask|deny PATTERN", append(ruleFlags(),
+					verb("rule list", "list the rules that hold here, and where they stand", "[FLAGS]", []cli.Flag{workspaceFlag(), profileFlag(), jsonFlag()}, e.ruleList),
+					verb("rule add", "add a rule to your configuration", "[FLAGS] allow|ask|deny PATTERN", append(ruleFlags(),
 						&cli.StringFlag{Name: "reason", Usage: "`TEXT` that is shown where the rule denies or asks"}), e.ruleAdd),
-					verb("remove", "remove the rules with this pattern", "[FLAGS] PATTERN", ruleFlags(), e.ruleRemove),
+					verb("rule remove", "remove the rules with this pattern", "[FLAGS] PATTERN", ruleFlags(), e.ruleRemove),
 				},
 			},
-			verb("trust", "let the project's .sandbox-exec.toml loosen what holds, until it changes", "[DIR]", nil, e.trust),
+			verb("trust", "let the project's .sandbox-exec.toml loosen what holds, until it changes", "[--yes] [DIR]", trustFlags(), e.trust),
 			verb("untrust", "take the trust back", "[DIR]", nil, e.untrust),
 			{
 				Name: "quarantine", Usage: "look at what was moved out of workspaces", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("quarantine: want list or restore", "") },
 				Subcommands: []*cli.Command{
-					verb("list", "list what was moved away: ID, time, path, reason", "", nil, e.quarantineList),
-					verb("restore", "put it back; replaces nothing", "ID", nil, e.quarantineRestore),
+					verb("quarantine list", "list what was moved away: ID, time, path, reason", "", nil, e.quarantineList),
+					verb("quarantine restore", "put it back; replaces nothing", "ID", nil, e.quarantineRestore),
 				},
 			},
 		},
@@ -121,9 +128,10 @@ type env struct {
 	notices        []runner.Notice // about the settings
 }
 
+// verb is a command; the name is the whole of "profile list".
 func verb(name, usage, args string, flags []cli.Flag, action cli.ActionFunc) *cli.Command {
 	return &cli.Command{
-		Name: name, Usage: usage, UsageText: "sandbox-exec " + name + " " + args, Flags: flags,
+		Name: name[strings.LastIndexByte(name, ' ')+1:], Usage: usage, UsageText: "sandbox-exec " + name + " " + args, Flags: flags,
 		Action: action, OnUsageError: flagError, HideHelpCommand: true,
 	}
 }

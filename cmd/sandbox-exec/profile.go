@@ -33,7 +33,10 @@ func (e *env) profileCheck(c *cli.Context) error {
 	if known, err := checkProject(name); known {
 		return err
 	}
-	_, err = profiles.Load(name)
+	p, err := profiles.Load(name)
+	if err == nil && p.Workspace == sandbox.None {
+		lines(e.stderr, `notice: commands see nothing of the workspace: workspace in [files] is "none" or missing`)
+	}
 	return err
 }
 
@@ -99,7 +102,7 @@ func size(n int64) string {
 
 func oneArg(c *cli.Context, what string) (string, error) {
 	if c.NArg() != 1 {
-		return "", misuse(fmt.Sprintf("profile %s: want one %s", c.Command.Name, what), "")
+		return "", misuse(fmt.Sprintf("%s: want one %s", strings.TrimPrefix(c.Command.HelpName, "sandbox-exec "), what), "")
 	}
 	return c.Args().First(), nil
 }

@@ -54,3 +54,26 @@ func TestPromptAfterASilentApprover(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// On a terminal trust asks after it has shown what is trusted.
+func TestTrustAsks(t *testing.T) {
+	for _, tt := range []struct {
+		keys string
+		want int
+	}{{"y\n", 0}, {"n\n", exitFailed}, {"\n", exitFailed}} {
+		ws := workspace(t)
+		if err := os.WriteFile(filepath.Join(ws, ".sandbox-exec.toml"), []byte("network = \"host\"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tm := onTerminal(t, ws, "", "trust")
+		tm.expect("network = \"host\"")
+		tm.expect("[y/N] ")
+		if _, err := os.Stat(filepath.Join(filepath.Dir(ws), ".local/state/sandbox-exec/trust")); err == nil {
+			t.Error("trusted before the answer")
+		}
+		tm.typeText(tt.keys)
+		if got := tm.ending(); got != tt.want {
+			t.Errorf("%q: ended with %d, want %d", tt.keys, got, tt.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/runner"
@@ -122,7 +123,7 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 		lines(e.stderr, summary(result))
 	}
 	if !quiet {
-		lines(e.stderr, epilogue(result)...)
+		lines(e.stderr, epilogue(result, cmd.Timeout)...)
 	}
 	return ending(result, relay.got())
 }
@@ -161,11 +162,11 @@ func (f *flagSet) unheld(s sandbox.Report) string {
 }
 
 // epilogue says what a person cannot see from the command's own output.
-func epilogue(r runner.Result) []string {
+func epilogue(r runner.Result, timeout time.Duration) []string {
 	var out []string
 	switch r.Cause {
 	case runner.TimedOut:
-		out = append(out, fmt.Sprintf("ended: it ran longer than --timeout allows (%.1f s)", r.Usage.Wall.Seconds()))
+		out = append(out, fmt.Sprintf("ended: it ran longer than --timeout allows (%v)", timeout))
 	case runner.OOM:
 		out = append(out, "ended: it used more memory than "+mebibytes(r.Usage.MemoryLimit), "hint: --memory SIZE gives it more")
 	case runner.PIDsLimit:

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/profiles"
@@ -10,8 +13,12 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// trust shows what the project's file adds and lets it have its way, until it
-// changes.
+func trustFlags() []cli.Flag {
+	return []cli.Flag{&cli.BoolFlag{Name: "yes", Usage: "trust it without a question, which needs a terminal"}}
+}
+
+// trust shows what the project's file adds and, after a yes, lets it have its
+// way until it changes.
 func (e *env) trust(c *cli.Context) error {
 	dir, err := projectDir(c)
 	if err != nil {
@@ -25,17 +32,46 @@ func (e *env) trust(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := settings.Trust(); err != nil {
-		return err
+	if settings.Project == nil {
+		return settings.Trust() // says that there is none
 	}
-	fmt.Fprintf(e.stdout, "trusted, as it is now: %s\n", policy.Escape(settings.Project.File))
+	file := policy.Escape(settings.Project.File)
+	fmt.Fprintf(e.stdout, "%s opens, as it is now:\n", file)
 	for _, line := range left {
 		fmt.Fprintf(e.stdout, "  %s\n", policy.Escape(line))
 	}
 	if len(left) == 0 {
-		fmt.Fprintln(e.stdout, "  it opens nothing")
+		fmt.Fprintln(e.stdout, "  nothing")
 	}
-	fmt.Fprintln(e.stdout, "sandbox-exec untrust takes it back")
+	if !c.Bool("yes") {
+		if err := e.confirm("Trust it? [y/N] "); err != nil {
+			return err
+		}
+	}
+	if err := settings.Trust(); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "trusted: %s; sandbox-exec untrust takes it back\n", file)
+	return nil
+}
+
+// confirm asks the person who sees our output.
+func (e *env) confirm(question string) error {
+	nobody := misuse("nobody is there to be asked: nothing is trusted", "read what it opens, then say --yes")
+	if !isTerminal(e.stdout) || !isTerminal(e.stderr) {
+		return nobody
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nobody
+	}
+	defer tty.Close()
+	dropTyped(tty)
+	fmt.Fprint(tty, question)
+	text, err := bufio.NewReader(tty).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(text)); err != nil || answer != "y" && answer != "yes" {
+		return misuse("the answer was no: nothing is trusted", "")
+	}
 	return nil
 }
 

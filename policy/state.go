@@ -102,7 +102,13 @@ func nameBit(name string) uint64 {
 	return 2 << (h % 62)
 }
 
+// maxValue bounds what is known of a variable, in bytes: a=$a$a doubles it.
+const maxValue = 4 << 10
+
 func (s *state) bind(name string, v value) {
+	if len(v.text) > maxValue {
+		v = value{state: boundUnknown}
+	}
 	b := &binding{name: name, value: v, next: s.vars, depth: s.vars.length(), names: nameBit(name)}
 	if s.vars != nil {
 		b.names |= s.vars.names

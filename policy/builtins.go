@@ -414,12 +414,17 @@ func (f *frame) read(name string, c *command, st *state) {
 	}
 	s := optionScan{options: opts, argv: c.args()}
 	named := false
+	var names []string
 	for {
 		switch s.step() {
 		case scanEnd:
 			if !named {
 				st.unknown("REPLY")
 				st.unknown("MAPFILE")
+				names = []string{"REPLY"}
+			}
+			if name == "read" && (c.in.kind == stdinText || c.in.kind == stdinUnknown) {
+				f.readTops(names, c.in.text, st)
 			}
 			f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
 			return
@@ -438,6 +443,27 @@ func (f *frame) read(name string, c *command, st *state) {
 		case scanOperand:
 			named = true
 			f.variable(c.args()[s.next-1], c, st)
+			names = append(names, c.args()[s.next-1].text)
+		}
+	}
+}
+
+// readTops notes which variables of read may hold the root or home: of each
+// line of a known text one word each, and the rest for the last one.
+func (f *frame) readTops(names []string, text string, st *state) {
+	for _, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		for i, name := range names {
+			if i >= len(fields) || st.lookup(name).state != boundUnknown {
+				continue
+			}
+			t := fields[i]
+			if i == len(names)-1 {
+				t = strings.Join(fields[i:], " ")
+			}
+			if f.isTop(literal(t), st) {
+				st.bind(name, value{state: boundUnknown, maybe: [2]string{t}})
+			}
 		}
 	}
 }

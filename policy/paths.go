@@ -325,10 +325,28 @@ func (j *judge) top(p string) Reason {
 	switch {
 	case p == "/":
 		return RemovesRoot
-	case inside(j.scope.Home, p):
+	case inside(j.scope.Home, p), j.matchesHome(p):
 		return RemovesHome
 	}
 	return ""
+}
+
+// matchesHome reports whether p is a pattern that matches home or a folder
+// above it, name by name.
+func (j *judge) matchesHome(p string) bool {
+	if !strings.ContainsAny(p, "*?[") {
+		return false
+	}
+	names, home := strings.Split(p, "/"), strings.Split(j.scope.Home, "/")
+	if len(names) > len(home) {
+		return false
+	}
+	for i, name := range names {
+		if ok, err := path.Match(name, home[i]); !ok || err != nil || strings.HasPrefix(home[i], ".") && name[0] != '.' {
+			return false
+		}
+	}
+	return true
 }
 
 // catchAll reports whether a pattern stands for every entry of a folder, or

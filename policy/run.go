@@ -516,6 +516,9 @@ loop:
 		}
 		return through(*st)
 	}
+	if w.appends && (c.in.kind == stdinText || c.in.kind == stdinUnknown) {
+		f.followInput(rest, replace, null, inner, c.in.text, cur)
+	}
 	switch {
 	case w.appends && replace != "":
 		rest = f.replaceWord(rest, replace, c)
@@ -545,6 +548,47 @@ loop:
 	}
 	st.dirs, st.likely = start.dirs, start.likely
 	return flow{ok: *st, err: *st, out: fl.out}
+}
+
+// followInput looks for what must be denied when the words of a known text are
+// appended to a command, or each of its lines is put in place of a marker.
+func (f *frame) followInput(words []word, marker string, null bool, c *command, text string, st *state) {
+	if text == "" || len(words) == 0 {
+		return
+	}
+	f.j.denyOnly++
+	defer func() { f.j.denyOnly-- }()
+	follow := func(argv []word) {
+		if f.step() {
+			alt, sub := *c, *st
+			alt.argv, alt.appended, alt.in = argv, false, stdin{}
+			f.run(&alt, &sub)
+		}
+	}
+	plain := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text) // xargs(1) unquotes
+	switch {
+	case marker != "":
+		for _, line := range strings.Split(strings.TrimRight(plain, "\n"), "\n") {
+			argv := make([]word, len(words))
+			for i, w := range words {
+				argv[i] = w
+				if w.literal() && strings.Contains(w.text, marker) {
+					argv[i] = literal(strings.ReplaceAll(w.text, marker, strings.TrimLeft(line, " \t")))
+				}
+			}
+			follow(argv)
+		}
+	default:
+		list := strings.Fields(plain)
+		if null {
+			list = strings.Split(strings.TrimRight(text, "\x00\n"), "\x00")
+		}
+		argv := words[:len(words):len(words)]
+		for _, t := range list {
+			argv = append(argv, literal(t))
+		}
+		follow(argv)
+	}
 }
 
 // code analyses a word that a wrapper gives to a shell.

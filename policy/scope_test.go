@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"testing"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // A root at or below a hidden path opens it again; its neighbours stay hidden.
@@ -190,5 +192,32 @@ func TestRulesForAddresses(t *testing.T) {
 	}
 	if (&Policy{Rules: []Rule{{Action: NetworkTo, Verdict: Deny, Pattern: "[1:2:3]"}}}).Check() == nil {
 		t.Error("a rule for what is no address is taken")
+	}
+}
+
+func TestTrimmed(t *testing.T) {
+	for _, test := range []struct {
+		text    string
+		op      syntax.ParExpOperator
+		pattern string
+		want    string // "?" when it is not certain
+	}{
+		{"/home/dev", syntax.RemSmallSuffix, "/*", "/home"},
+		{"/home/dev", syntax.RemLargeSuffix, "/*", ""},
+		{"/home/dev", syntax.RemSmallPrefix, "*/", "home/dev"},
+		{"/home/dev", syntax.RemLargePrefix, "*/", "dev"},
+		{"/home/dev", syntax.RemSmallSuffix, "/", "/home/dev"},
+		{"a.txt", syntax.RemSmallSuffix, ".t?t", "a"},
+		{"ä", syntax.RemSmallSuffix, "?", "?"},
+		{"a1", syntax.RemSmallSuffix, "[0-9]", "?"},
+		{"/home/dev", syntax.RemSmallPrefix, "~", "?"},
+	} {
+		got, ok := trimmed(test.text, test.op, test.pattern)
+		if !ok {
+			got = "?"
+		}
+		if got != test.want {
+			t.Errorf("%s %v %s: %q, want %q", test.text, test.op, test.pattern, got, test.want)
+		}
 	}
 }

@@ -49,6 +49,12 @@ func (f *frame) parameter(p *syntax.ParamExp, st *state) (value, bool) {
 		if v, ok := f.variableValue(name, st); ok && v.known() && v.text != "" && p.Index == nil && !p.Excl {
 			return v, true
 		}
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		if v, ok := f.variableValue(name, st); ok && v.known() && p.Index == nil && !p.Excl && p.Exp.Word != nil {
+			if text, ok := trimmed(v.text, p.Exp.Op, p.Exp.Word.Lit()); ok {
+				return value{state: boundText, text: text}, true
+			}
+		}
 	case syntax.OtherParamOps:
 		if op := p.Exp.Word.Lit(); op != "Q" && op != "U" && op != "u" && op != "L" && op != "a" && op != "A" && op != "E" && op != "K" && op != "k" {
 			f.j.add(item{Target: Target{Action: Exec, Resource: f.node(p), Span: f.spanOf(p), Reason: DynamicExpansion, Detail: "expands its value as a prompt, which runs substitutions", Dynamic: true}, risk: riskDanger})
@@ -58,6 +64,40 @@ func (f *frame) parameter(p *syntax.ParamExp, st *state) (value, bool) {
 		st.unknown(name)
 	}
 	return unknown, false
+}
+
+// trimmed removes the shortest or longest beginning or end that matches a
+// pattern: Bash manual 3.5.3. False for patterns of more than text, * and ?.
+func trimmed(s string, op syntax.ParExpOperator, pattern string) (string, bool) {
+	if pattern == "" || strings.ContainsAny(pattern, "[]\\(){}~$`'\"<>") || len(s) > 4096 {
+		return "", false
+	}
+	for i := range len(s) {
+		if s[i] >= 0x80 && strings.Contains(pattern, "?") {
+			return "", false // a character may be several bytes
+		}
+	}
+	for i := range len(s) + 1 {
+		switch op {
+		case syntax.RemSmallPrefix:
+			if matchGlob(pattern, s[:i]) {
+				return s[i:], true
+			}
+		case syntax.RemLargePrefix:
+			if matchGlob(pattern, s[:len(s)-i]) {
+				return s[len(s)-i:], true
+			}
+		case syntax.RemSmallSuffix:
+			if matchGlob(pattern, s[len(s)-i:]) {
+				return s[:len(s)-i], true
+			}
+		default:
+			if matchGlob(pattern, s[i:]) {
+				return s[:i], true
+			}
+		}
+	}
+	return s, true
 }
 
 func (f *frame) inner(w *syntax.Word, st *state) {

@@ -495,6 +495,13 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 				d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
 			}
 		}
+		if p.Param.Value == "@" || p.Param.Value == "*" {
+			for _, name := range positional {
+				if v := d.st.lookup(name); v.known() && v.text != "" {
+					d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, v.text})
+				}
+			}
+		}
 	}
 	many := p.Param != nil && (p.Param.Value == "@" || p.Param.Value == "*" && !quoted) || p.Index != nil || p.Excl
 	d.dynamic(d.f.node(p), quoted && !many)

@@ -105,6 +105,17 @@ func validate(cmd *exec.Cmd, spec sandbox.Spec) error {
 	case len(cmd.Args) == 0 || cmd.Path == "" || cmd.Dir == "":
 		return &sandbox.SpecError{Field: "command", Value: cmd.Path, Err: errors.New("path, arguments and directory are needed")}
 	}
+	for i, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		if f, ok := stream.(*os.File); ok && f != nil {
+			var st unix.Stat_t
+			if unix.Fstat(int(f.Fd()), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+				return &sandbox.SpecError{
+					Field: "descriptor", Value: fmt.Sprint(i), Err: errors.New("is a directory, from which a program reaches all that lies below"),
+					Hint: "give a file, a pipe or nothing",
+				}
+			}
+		}
+	}
 	for _, s := range append(append([]string{cmd.Path, cmd.Dir}, cmd.Args...), cmd.Env...) {
 		if strings.IndexByte(s, 0) >= 0 {
 			return &sandbox.SpecError{

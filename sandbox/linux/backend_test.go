@@ -92,6 +92,8 @@ func testBehaviour(t *testing.T, tier tier) {
 		{[]string{"kill", pid}, "ESRCH", "EPERM"},
 		{[]string{"environ", pid}, "ENOENT", "EACCES"},
 		{[]string{"environ", "1"}, "EACCES", "EACCES"},
+		{[]string{"append", "/dev/ptmx"}, "", "EACCES"},
+		{[]string{"read", "/dev/kmsg"}, "ENOENT", "EACCES"},
 	} {
 		want := c.namespaces
 		if !tier.mounts() {
@@ -440,8 +442,19 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want a SpecError", name, err)
 		}
 	}
+	dir, err := os.Open(f.home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	withDir := *cmd
+	withDir.Stdin = dir
+	var se *sandbox.SpecError
+	if _, err := New().Start(context.Background(), &withDir, f.spec); !errors.As(err, &se) {
+		t.Errorf("a directory as stdin: %v, want a SpecError", err)
+	}
 	// Landlock alone cannot hide what lies in a writable directory.
-	_, err := start(context.Background(), cmd, with(func(s *sandbox.Spec) {
+	_, err = start(context.Background(), cmd, with(func(s *sandbox.Spec) {
 		s.Files = append(s.Files, sandbox.FileRule{Path: f.ws + "/.env", Sort: sandbox.Secret})
 	}), landlockAlone, nil)
 	if !errors.Is(err, errors.ErrUnsupported) {

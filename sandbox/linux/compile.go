@@ -279,7 +279,10 @@ func writable(h *host, rules []sandbox.FileRule) []grant {
 // everyday is what every program may use: shared memory, terminals, harmless
 // devices, its own streams, and the sockets that were opened to it.
 func everyday(spec sandbox.Spec, h *host) []grant {
-	out := []grant{{path: "/dev/shm", rights: rightsWrite}, {path: "/dev/pts", rights: rightsPts}}
+	out := []grant{{path: "/dev/shm", rights: rightsWrite}}
+	if h.tier.mounts() {
+		out = append(out, grant{path: "/dev/pts", rights: rightsPts}) // its own
+	}
 	for _, d := range h.devices {
 		out = append(out, grant{path: "/dev/" + d, rights: rightsDevice})
 	}
@@ -616,9 +619,12 @@ func landlockGrants(spec sandbox.Spec, h *host, rules []sandbox.FileRule, readDi
 		}
 		plain = append(plain, r)
 	}
+	// The machine's devices and terminals are open to whom they belong: only
+	// the harmless ones are for a program.
+	plain = sandbox.Effective(append(plain, sandbox.FileRule{Path: "/dev"}))
 	grants := append(enumerate(plain, readDir), writable(h, plain)...)
 	if spec.Tmp != "" {
 		grants = append(grants, grant{path: h.files[spec.Tmp].path, rights: rightsWrite})
 	}
-	return append(append(grants, grant{path: "/dev/ptmx", rights: rightsDevice}), everyday(spec, h)...)
+	return append(grants, everyday(spec, h)...)
 }

@@ -77,45 +77,40 @@ func denialHint(d policy.Decision, cmd runner.Command) string {
 }
 
 // remedy names the flags that let the command do what it was asked about. An
-// answer of "--ask allow" opens no path and no network.
+// answer of "--ask allow" opens no path and no network, and stands there only
+// where the question remains.
 func remedy(d policy.Decision, cmd runner.Command) string {
+	p := *cmd.Profile
 	var flags, absent []string
-	add := func(name, value string) {
+	for _, t := range d.Targets {
+		if t.Verdict != policy.Ask {
+			continue
+		}
+		if t.Reason == policy.SyntaxError {
+			return "correct the text"
+		}
+		name, value := opener(t, cmd)
 		flag := name + " " + quote(value)
-		if slices.Contains(flags, flag) {
-			return
+		if name == "" || slices.Contains(flags, flag) {
+			continue
 		}
 		flags = append(flags, flag)
 		if _, err := os.Lstat(value); err != nil && filepath.IsAbs(value) {
 			absent = append(absent, quote(value))
 		}
-	}
-	unparsed, ask, opened := false, false, false
-	for _, t := range d.Targets {
-		if t.Verdict != policy.Ask {
-			continue
-		}
-		name, value := opener(t, cmd)
-		if name != "" {
-			add(name, value)
-		}
-		switch {
-		case t.Reason == policy.SyntaxError:
-			unparsed = true
-		case t.Stage == policy.StageRule:
-			ask = true
-		case t.Reason == policy.OutsideRead && t.Action == policy.FileRead, t.Reason == policy.OutsideWrite && t.Action == policy.FileWrite:
-			opened = opened || name != ""
-			ask = ask || name == "" // its name is known only when it runs
-		case t.Reason == policy.OutsideRead: // the program that reads it
-		default:
-			ask = true
+		switch name {
+		case "--read":
+			p.Read = append(slices.Clip(p.Read), value)
+		case "--write":
+			p.Write = append(slices.Clip(p.Write), value)
+		case "--unprotect":
+			p.Unprotect = append(slices.Clip(p.Unprotect), value)
+		case "--net":
+			p.Network = sandbox.NetworkHost
 		}
 	}
-	if unparsed {
-		return "correct the text"
-	}
-	if ask || !opened {
+	cmd.Profile = &p
+	if again, err := runner.Decide(cmd); err != nil || again.Verdict != policy.Allow {
 		flags = append(flags, "--ask allow")
 	}
 	hint := "ask the person and run it again with " + policy.Escape(strings.Join(flags, " "))

@@ -497,8 +497,11 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		}
 		if p.Param.Value == "@" || p.Param.Value == "*" {
 			for _, name := range positional {
-				if v := d.st.lookup(name); v.known() && v.text != "" {
-					d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, v.text})
+				v := d.st.lookup(name)
+				for _, t := range [...]string{v.text, v.maybe[0], v.maybe[1]} {
+					if t != "" && (v.known() || v.state == boundUnknown) {
+						d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
+					}
 				}
 			}
 		}

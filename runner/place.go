@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/profiles"
 )
@@ -219,7 +220,13 @@ func keep(where *profiles.Place, p *profiles.Profile) []Notice {
 			})
 		}
 	}
-	if err := ownDir(filepath.Dir(where.CacheDir), where.CacheDir); err != nil {
+	err := error(nil)
+	if within(where.CacheDir, where.Workspace) && !within(where.Home, where.Workspace) {
+		err = errors.New("a command can write to the way there; XDG_CACHE_HOME leads into the workspace")
+	} else {
+		err = ownDir(filepath.Dir(where.CacheDir), where.CacheDir)
+	}
+	if err != nil {
 		notices = append(notices, Notice{
 			Kind: NoticeState, Path: where.CacheDir,
 			Text: fmt.Sprintf("caches are not kept between runs: %v", err),
@@ -261,7 +268,21 @@ func sessionTmp(where *profiles.Place) error {
 	if err := os.Mkdir(where.TmpDir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	return os.Chmod(where.TmpDir, os.ModeSticky|0o777)
+	// Nothing here is followed: a command that once could write to the way here
+	// may have put a link to somewhere else.
+	dir, err := os.OpenFile(where.TmpDir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	info, err := dir.Stat()
+	if err != nil {
+		return err
+	}
+	if owner(info) != os.Geteuid() {
+		return &os.PathError{Op: "use", Path: where.TmpDir, Err: errors.New("not a directory of ours")}
+	}
+	return dir.Chmod(os.ModeSticky | 0o777)
 }
 
 // ownDir makes dir below root, and root, which nobody but us can enter. What

@@ -47,7 +47,7 @@ type record struct {
 	Workspace string            `json:"workspace"`
 	Began     time.Time         `json:"began"`
 	Absent    []string          `json:"absent"`                // protected names that were not there
-	Links     map[string]string `json:"links,omitempty"`       // those that were symbolic links, and what they held
+	Links     map[string]string `json:"links,omitempty"`       // those that were, or lay below, symbolic links, and what these held
 	Free      []string          `json:"unprotected,omitempty"` // names that the run was allowed to make
 }
 
@@ -58,13 +58,15 @@ func (r *record) add(o record) {
 	}
 	r.Absent = union(r.Absent, o.Absent)
 	r.Free = union(r.Free, o.Free)
-	links := maps.Clone(o.Links)
-	if links == nil {
-		links = r.Links
-	} else {
-		maps.Copy(links, r.Links)
+	r.Links = maps.Clone(r.Links)
+	if r.Links == nil {
+		r.Links = map[string]string{}
 	}
-	r.Links = links
+	for path, text := range o.Links {
+		if _, known := r.Links[path]; !known {
+			r.Links[path] = text
+		}
+	}
 }
 
 func union(a, b []string) []string {
@@ -100,17 +102,18 @@ func startWatch(where profiles.Place, names []sandbox.Name, unprotect []string) 
 	defer all.Close()
 	// Looked at while no other run can move anything away.
 	guards := watchNames(names)
+	w.record.Links = map[string]string{}
 	for _, g := range guards {
 		switch {
 		case g.name.Guard != sandbox.Block:
+			continue
 		case g.before == "":
 			w.record.Absent = append(w.record.Absent, g.name.Path)
+			continue
 		case g.link != "":
-			if w.record.Links == nil {
-				w.record.Links = map[string]string{}
-			}
 			w.record.Links[g.name.Path] = g.link
 		}
+		w.linksAbove(g.name.Path)
 	}
 	text, err := json.Marshal(w.record)
 	if err != nil {
@@ -128,6 +131,17 @@ func startWatch(where profiles.Place, names []sandbox.Name, unprotect []string) 
 		return guards, nil, err
 	}
 	return guards, w, nil
+}
+
+// linksAbove notes the links by which a name is reached: who replaces one of
+// them replaces the name.
+func (w *watchman) linksAbove(path string) {
+	top := w.top(path)
+	for dir := filepath.Dir(path); dir != top && within(dir, top); dir = filepath.Dir(dir) {
+		if text, err := os.Readlink(dir); err == nil {
+			w.record.Links[dir] = text
+		}
+	}
 }
 
 // lockRecords takes the lock under which records are made, read and removed,

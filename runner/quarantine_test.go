@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/profiles"
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"golang.org/x/sys/unix"
 )
 
@@ -204,6 +206,63 @@ func TestQuarantineOfLinks(t *testing.T) {
 				t.Errorf("the link is %q, %v", text, err)
 			}
 		})
+	}
+}
+
+// A name that is there can lie below a link, which is as good as the name.
+func TestQuarantineOfLinksAbove(t *testing.T) {
+	c := absentNames(t, "rm .config; mkdir -p .config/mise; echo bad >.config/mise/config.toml")
+	write(t, "good", c.Dir, "dot/mise/config.toml")
+	if err := os.Symlink("dot", filepath.Join(c.Dir, ".config")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), c)
+	if err != nil || !slices.Contains(kinds(r), "quarantined .config") {
+		t.Fatalf("%v, %v", r.Notices, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(c.Dir, ".config/mise/config.toml")); string(text) != "good" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// No record is seen before it is locked, lest it is taken for a dead run's:
+// while another run looks at the records, none appears.
+func TestRecordsAppearLocked(t *testing.T) {
+	c := absentNames(t, "touch x")
+	k, err := prepare(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []sandbox.Name{{Path: filepath.Join(c.Dir, ".envrc"), Guard: sandbox.Block}}
+	_, w, err := startWatch(k.place, names, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looking, err := w.lockRecords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan *watchman)
+	go func() {
+		_, w, err := startWatch(k.place, names, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		second <- w
+	}()
+	time.Sleep(50 * time.Millisecond)
+	if on, left, files := w.others(); on || left != nil || files != nil {
+		t.Errorf("on %v, left %v, files %v", on, left, files)
+	}
+	looking.Close()
+	other := <-second
+	if on, left, _ := w.others(); !on || left != nil {
+		t.Errorf("on %v, left %v; want the second run", on, left)
+	}
+	other.finish(names, true)
+	w.finish(names, true)
+	if left, _ := filepath.Glob(filepath.Join(w.dir, "*.json")); len(left) != 0 {
+		t.Errorf("records left: %v", left)
 	}
 }
 

@@ -209,7 +209,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 				if w := args[i+k]; w.split && !dotted(w) {
 					worsen(riskUnproven, DynamicWord, "a word of the expression may become several; quote it")
 				} else if a.text == "-newer" || a.text == "-samefile" || a.text == "-anewer" || a.text == "-cnewer" {
-					worsen(f.readPath(c, w, st, false), OutsideRead, "")
+					f.readPath(c, w, st, false)
 				}
 			}
 			i += n
@@ -267,7 +267,6 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 	}
 	for _, w := range starts {
 		if r := f.readPath(c, w, st, false); r > riskSafe {
-			worsen(r, OutsideRead, "looks outside the readable roots")
 			names = false
 		}
 	}

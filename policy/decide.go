@@ -146,6 +146,7 @@ func (j *judge) decision(parse string) Decision {
 	readOnly := true
 	for i := range j.items {
 		it := &j.items[i]
+		why := it.Reason
 		j.settle(it)
 		if it.denyOnly && it.Verdict != Deny {
 			continue
@@ -158,7 +159,7 @@ func (j *judge) decision(parse string) Decision {
 			d.Sandbox.Read = append(d.Sandbox.Read, it.Resource)
 		case it.Action == FileWrite && it.Reason == OutsideWrite && !contains(d.Sandbox.Write, it.Resource):
 			d.Sandbox.Write = append(d.Sandbox.Write, it.Resource)
-		case it.Action == NetworkTo || it.Reason == NetworkAccess || it.Reason == RemoteEffect || it.Reason == RemoteShell:
+		case it.Action == NetworkTo || why == NetworkAccess || why == RemoteEffect || why == RemoteShell:
 			d.Sandbox.Network = "host"
 		}
 	}
@@ -177,7 +178,7 @@ func (j *judge) settle(it *item) {
 	switch {
 	case rule != nil && rule.strictness() == Deny:
 		set(Deny, StageRule)
-		it.Rule = rule.Source
+		it.Rule, it.Reason = rule.Source, ByRule
 		if rule.Reason != "" {
 			it.Detail = rule.Reason
 		}
@@ -189,7 +190,7 @@ func (j *judge) settle(it *item) {
 		set(Ask, StageDanger)
 	case possible != nil:
 		set(Ask, StageRule)
-		it.Rule, it.Detail = possible.Source, "may be a path that a rule denies"
+		it.Rule, it.Detail, it.Dynamic = possible.Source, "may be a path that a rule denies", true
 	case rule != nil && rule.Verdict == Ask:
 		set(Ask, StageRule)
 		it.Rule = rule.Source

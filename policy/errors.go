@@ -94,18 +94,29 @@ func (t Target) advice() string {
 	case t.Stage == StagePlan:
 		return "mode plan runs only what is proven read-only"
 	case t.Verdict == Deny:
-		return "a rule denies it: " + Escape(t.Rule)
+		return byRule("a rule denies it", t.Rule)
 	case t.Verdict == Ask && t.Stage == StageDanger:
 		return "no rule or mode lifts this question; answer it for this call, or run something narrower"
 	case t.Verdict == Ask && t.Stage == StageRule:
-		return "a rule asks: " + Escape(t.Rule)
-	case t.Verdict == Ask && t.Action == Exec && t.Grantable && len(suggestion(t.Argv)) < 80:
+		return byRule("a rule asks", t.Rule)
+	case t.Verdict == Ask && t.Reason == OutsideRead:
+		return "answer it, or make the path readable"
+	case t.Verdict == Ask && (t.Action == Tool || t.Action == NetworkTo):
+		return "answer it, or add an allow rule: " + Escape(t.Resource)
+	case t.Verdict == Ask && t.Action == Exec && t.Grantable && len(suggestion(t.Argv)) < 80 && (&Rule{Verdict: Allow, Pattern: suggestion(t.Argv)}).check() == "":
 		return "answer it, or add an allow rule: " + Escape(suggestion(t.Argv))
 	case t.Verdict == Ask && t.Stage == StageDefault:
 		return "answer it, or run with mode allow"
 	default:
 		return ""
 	}
+}
+
+func byRule(what, source string) string {
+	if source == "" {
+		return what
+	}
+	return what + ": " + Escape(source)
 }
 
 func quoteWord(s string) string {

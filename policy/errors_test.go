@@ -174,7 +174,7 @@ func TestJSON(t *testing.T) {
    ],
    "decision": "deny",
    "layer": "rule",
-   "reason": "remote-effect",
+   "reason": "rule",
    "detail": "a person pushes",
    "rule": "p.toml:3",
    "grantable": false

@@ -102,8 +102,12 @@ func (f *frame) withEnv(c *command, it item) item {
 func (f *frame) proven(s *spec, c *command, st *state) bool {
 	n := len(f.j.items)
 	it, _ := f.readOnly(s, c, st)
+	worst := it.risk
+	for _, path := range f.j.items[n:] {
+		worst = max(worst, path.risk)
+	}
 	f.j.items = f.j.items[:n]
-	return it.risk == riskSafe
+	return worst == riskSafe
 }
 
 // interpreter judges the run of code in another language.

@@ -311,17 +311,9 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 			return unproven(reason, detail)
 		}
 	}
-	worst := item{Target: Target{Reason: ReadOnly}, risk: riskSafe}
-	read := func(w word) {
-		if w.literal() && (w.text == "-" || f.plainlyInside(w.text, st)) {
-			return
-		}
-		if r := f.readPath(c, w, st, false); r > worst.risk {
-			worst.risk = r
-			worst.Reason, worst.Detail = OutsideRead, "reads outside the readable roots"
-			if r == riskUnproven {
-				worst.Reason, worst.Detail = DynamicPath, "reads a path that is known only when it runs"
-			}
+	read := func(w word) { // a path that asks is a target of its own
+		if !w.literal() || w.text != "-" && !f.plainlyInside(w.text, st) {
+			f.readPath(c, w, st, false)
 		}
 	}
 	paths := call.operands
@@ -351,7 +343,7 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 			read(literal(d))
 		}
 	}
-	return worst, s.output(call, c)
+	return item{Target: Target{Reason: ReadOnly}, risk: riskSafe}, s.output(call, c)
 }
 
 // output says what the call writes, for the program behind a pipe.

@@ -68,6 +68,7 @@ const (
 
 // Never.
 const (
+	ByRule      Reason = "rule"         // a rule of the policy denies it
 	RemovesRoot Reason = "removes-root" // the file-system root, or everything in it
 	RemovesHome Reason = "removes-home" // the home directory, one above it, or everything in it
 )

@@ -67,9 +67,15 @@ var arities = []struct {
 	n     int
 	names string // "|" separates the beginnings
 }{
-	{3, "npm run|pnpm run|yarn run|bun run|npm exec|go tool|go mod|docker compose|git remote|git stash|git config|git worktree|git submodule|cargo xtask|python -m|python3 -m|poetry run|uv run|bundle exec|rails db|kubectl get|kubectl describe|gh pr|gh issue|gh run|gh repo|aws s3|gcloud compute"},
-	{2, "git|go|cargo|make|npm|pnpm|yarn|bun|deno|pip|pip3|poetry|uv|docker|podman|kubectl|gh|aws|gcloud|helm|terraform|brew|apt|apt-get|gem|bundle|rails|mvn|gradle|dotnet|swift|flutter|dart|just|task|systemctl|rustup|nx|turbo|npx|conda"},
+	{3, "npm run|pnpm run|yarn run|bun run|go mod|git remote|git stash|git config|git worktree|python -m|python3 -m|rails db|kubectl get|kubectl describe|gh pr|gh issue|gh run|gh repo|aws s3|gcloud compute"},
+	{2, "git|go|cargo|make|npm|pnpm|yarn|bun|pip|pip3|poetry|uv|kubectl|gh|aws|gcloud|helm|terraform|brew|apt|apt-get|gem|bundle|rails|mvn|gradle|dotnet|swift|flutter|dart|just|task|systemctl|rustup|nx|turbo|conda"},
 }
+
+// runners fetch or start any program, on this machine, in a container or on
+// another machine: only all of their words say what they do.
+const runners = "npx|bunx|pnpx|uvx|pipx|npm exec|npm x|npm init|npm create|pnpm exec|pnpm dlx|pnpm create|yarn exec|yarn dlx|yarn create|bun x|bun create|deno|uv run|uv tool|uv x|" +
+	"poetry run|pipenv run|pdm run|hatch run|bundle exec|gem exec|rails runner|conda run|mamba run|go run|go tool|cargo run|cargo xtask|dotnet run|dotnet tool|dart run|nix|" +
+	"docker|podman|nerdctl|docker-compose|podman-compose|kubectl exec|kubectl run|kubectl debug|ssh|vagrant|flatpak run|gh extension"
 
 // Suggest returns the allow rules that would let the call through, one for
 // each program that only the mode's default asked about; none when other rules
@@ -146,16 +152,17 @@ func patternWord(w string) string {
 }
 
 func arity(argv []string) int {
+	for _, beginning := range strings.Split(runners, "|") {
+		if beginsWith(argv, beginning) {
+			return 0
+		}
+	}
 	for _, row := range arities {
 		for _, beginning := range strings.Split(row.names, "|") {
-			words := strings.Fields(beginning)
-			if len(argv) < row.n || len(words) > len(argv) {
+			if len(argv) < row.n || !beginsWith(argv, beginning) {
 				continue
 			}
 			match := true
-			for i, w := range words {
-				match = match && argv[i] == w
-			}
 			for _, w := range argv[1:row.n] {
 				match = match && !strings.HasPrefix(w, "-")
 			}
@@ -165,4 +172,13 @@ func arity(argv []string) int {
 		}
 	}
 	return 0
+}
+
+func beginsWith(argv []string, beginning string) bool {
+	for i, w := range strings.Fields(beginning) {
+		if i >= len(argv) || argv[i] != w {
+			return false
+		}
+	}
+	return true
 }

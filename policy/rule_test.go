@@ -175,6 +175,12 @@ func TestSuggest(t *testing.T) {
 		{"sudo make", ""},
 		{"npm test $x", ""},
 		{"python3 x.py", "python3 x.py"},
+		{"npm exec foo bar", "npm exec foo bar"},
+		{"uv run x --y", "uv run x --y"},
+		{"go run ./cmd x", "go run ./cmd x"},
+		{"npx foo bar", ""},
+		{"docker compose ps x", ""},
+		{"bundle exec rake x", "bundle exec rake x"},
 		{"npm test && rm -rf src", ""},
 	} {
 		p := &Policy{}

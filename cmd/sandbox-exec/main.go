@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -104,7 +103,6 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 	if !known && first != "-h" && first != "--help" {
 		left = append([]string{"run"}, left...)
 	}
-	e.flags = left[1:]
 	return a.RunContext(context.Background(), append([]string{a.Name}, left...))
 }
 
@@ -121,8 +119,7 @@ func split(args []string) (left, program []string) {
 
 // env is what the commands share.
 type env struct {
-	flags          []string // what stands before "--", without the command
-	program        []string // what stands after it; nil if there is none
+	program        []string // what stands after "--"; nil if there is none
 	stdin          *os.File
 	stdout, stderr *os.File
 	notices        []runner.Notice // about the settings
@@ -140,18 +137,15 @@ func verb(name, usage, args string, flags []cli.Flag, action cli.ActionFunc) *cl
 // understand is reported, too, if --report stands before what is wrong.
 func (e *env) runVerb() *cli.Command {
 	run := verb("run", "run a command (the default)", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT)", runFlags(), e.run)
+	target := "" // the context of an error has no flags
+	for _, f := range run.Flags {
+		if f, ok := f.(*cli.StringFlag); ok && f.Name == "report" {
+			f.Destination = &target
+		}
+	}
 	run.OnUsageError = func(c *cli.Context, err error, sub bool) error {
 		err = flagError(c, err, sub)
-		// What came before the error is not in c.
-		set := flag.NewFlagSet("run", flag.ContinueOnError)
-		set.SetOutput(io.Discard)
-		for _, f := range runFlags() {
-			if err := f.Apply(set); err != nil {
-				return err
-			}
-		}
-		set.Parse(e.flags)
-		out, openErr := openReport(set.Lookup("report").Value.String())
+		out, openErr := openReport(target)
 		if openErr == nil && out != nil {
 			openErr = (&report{Version: 1}).write(out, err)
 		}

@@ -19,6 +19,7 @@ func BenchmarkShort(b *testing.B) { benchmark(b, "ls -la src") }
 func BenchmarkTypical(b *testing.B) {
 	benchmark(b, `cd src && git diff --stat HEAD~1 | head -20; rg -n "TODO" . | sort | uniq -c`)
 }
+
 func BenchmarkBuild(b *testing.B) {
 	benchmark(b, `go build ./... && go test -run TestX ./pkg/... 2>&1 | tail -50`)
 }

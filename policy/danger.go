@@ -86,8 +86,10 @@ var dangers = []dangerRow{
 	{names: "mail mailx sendmail mutt msmtp swaks", reason: RemoteEffect, detail: "sends mail"},
 
 	// Containers run outside of the sandbox: who reaches the daemon is root.
-	{names: "docker podman nerdctl docker-compose podman-compose lxc lxc-attach incus crictl ctr buildah machinectl vagrant multipass limactl colima minikube kind", reason: Container, detail: "runs or changes containers, outside the sandbox",
-		verb: "run|exec|build|buildx|compose|up|down|start|stop|restart|kill|rm|rmi|create|commit|cp|load|import|push|login|logout|tag|update|rename|pause|unpause|attach|system|volume|network|swarm|service|stack|node|secret|config|plugin|context|builder|image|container|manifest|trust|pull|save|export|launch|delete|shell|ssh|init|destroy|apply|enter|*"},
+	{
+		names: "docker podman nerdctl docker-compose podman-compose lxc lxc-attach incus crictl ctr buildah machinectl vagrant multipass limactl colima minikube kind", reason: Container, detail: "runs or changes containers, outside the sandbox",
+		verb: "run|exec|build|buildx|compose|up|down|start|stop|restart|kill|rm|rmi|create|commit|cp|load|import|push|login|logout|tag|update|rename|pause|unpause|attach|system|volume|network|swarm|service|stack|node|secret|config|plugin|context|builder|image|container|manifest|trust|pull|save|export|launch|delete|shell|ssh|init|destroy|apply|enter|*",
+	},
 }
 
 var dangerTable = sync.OnceValue(func() map[string][]*dangerRow {
@@ -102,7 +104,8 @@ var dangerTable = sync.OnceValue(func() map[string][]*dangerRow {
 var dangerPrefixes = sync.OnceValue(func() (list []struct {
 	prefix string
 	row    *dangerRow
-}) {
+},
+) {
 	for name, rows := range dangerTable() {
 		if strings.HasSuffix(name, "*") {
 			list = append(list, struct {

@@ -137,8 +137,10 @@ func newJudge(p *Policy, s Scope) *judge {
 
 // decision settles every target and takes the strictest verdict.
 func (j *judge) decision(parse string) Decision {
-	d := Decision{Version: 1, Verdict: Allow, Mode: j.policy.Mode, Shell: j.scope.Shell, Cwd: j.scope.Cwd, Parse: parse,
-		Opaque: j.opaque, Sandbox: Request{Read: []string{}, Write: []string{}, Network: "none"}}
+	d := Decision{
+		Version: 1, Verdict: Allow, Mode: j.policy.Mode, Shell: j.scope.Shell, Cwd: j.scope.Cwd, Parse: parse,
+		Opaque: j.opaque, Sandbox: Request{Read: []string{}, Write: []string{}, Network: "none"},
+	}
 	if d.Opaque == nil {
 		d.Opaque = []Reason{}
 	}

@@ -31,7 +31,6 @@ type optionScan struct {
 	restWord  word
 	ended     bool // "--" was seen
 	bad       word // the word that is not understood
-	failed    bool
 	buf       option
 }
 

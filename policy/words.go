@@ -53,7 +53,6 @@ func (w word) flagKnown() bool { return w.fixed > 0 }
 func (w word) from(n int) word {
 	w.text = w.text[n:]
 	w.fixed = max(0, w.fixed-n)
-	w.pos += 0
 	return w
 }
 
@@ -63,7 +62,7 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 	if len(w.Parts) == 1 {
 		switch p := w.Parts[0].(type) {
 		case *syntax.Lit:
-			if strings.IndexAny(p.Value, "\\*?[~{") < 0 {
+			if !strings.ContainsAny(p.Value, "\\*?[~{") {
 				return append(out, word{text: p.Value, fixed: len(p.Value), pos: f.at(p.ValuePos), end: f.at(p.ValueEnd)})
 			}
 		case *syntax.SglQuoted:
@@ -435,22 +434,11 @@ func (d *decoder) tilde(s string, last bool) string {
 		d.buf = append(d.buf, "/root"...)
 	case name == "+" && len(d.st.dirs) == 1 && d.f.lang != syntax.LangPOSIX:
 		d.buf = append(d.buf, d.st.dirs[0]...)
-	case isUserName(name):
-		d.dynamic("~"+name, true) // the home of somebody else
 	default:
-		d.dynamic("~"+name, true)
+		d.dynamic("~"+name, true) // the home of somebody else
 	}
 	d.any = true
 	return rest
-}
-
-func isUserName(s string) bool {
-	for _, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.') {
-			return false
-		}
-	}
-	return s != "" && s != "+" && s != "-"
 }
 
 // quotedLit decodes text in double quotes: Bash manual 3.1.2.3.

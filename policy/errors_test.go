@@ -225,3 +225,34 @@ func TestNames(t *testing.T) {
 		t.Errorf("%v, %v", v, err)
 	}
 }
+
+// What a person is told to do must help in the mode that asked.
+func TestAdviceHolds(t *testing.T) {
+	s := corpusScope()
+	s.Hidden = []string{"/w/.env"}
+	p := &Policy{Mode: ModeAllow}
+	for name, d := range map[string]Decision{
+		"file": p.Decide("cat .env", s),
+		"tool": p.CheckTool("search", s),
+		"host": p.CheckHost("example.org", 443, s),
+	} {
+		if text := d.Explain("cat .env"); d.Verdict != Ask || strings.Contains(text, "run with mode allow") {
+			t.Errorf("%s: %v: %s", name, d.Verdict, text)
+		}
+	}
+	d := p.Decide("cat .env", s)
+	if i := len(d.with(Ask)); i != 1 {
+		t.Errorf("%d questions about one fact: %+v", i, d.Targets)
+	}
+	if text := d.Err().Error(); !strings.Contains(text, "hidden from commands") || strings.Contains(text, "outside the readable roots") {
+		t.Error(text)
+	}
+	if text := (&Policy{}).Decide("npx left-pad", s).Err().Error(); strings.Contains(text, "allow rule: npx") {
+		t.Errorf("a rule that is refused is advised: %s", text)
+	}
+	deny := &Policy{Rules: []Rule{{Verdict: Deny, Pattern: "git push"}}}
+	d = deny.Decide("git push", s)
+	if text := d.Err().Error(); d.Targets[0].Reason != ByRule || strings.HasSuffix(text, ": ") || !strings.Contains(text, "a rule denies it") {
+		t.Errorf("%s: %s", d.Targets[0].Reason, text)
+	}
+}

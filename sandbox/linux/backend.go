@@ -174,7 +174,7 @@ func prepare(cmd *exec.Cmd, spec sandbox.Spec, id identity, t tier) (*host, erro
 			Have: "neither", Hint: "a kernel from 5.13 on with landlock in lsm=, or permission to make user namespaces",
 		}
 	}
-	if h.filter, err = seccompFilter(!t.mounts(), spec.Network == sandbox.NetworkOff); err != nil {
+	if h.filter, err = seccompFilter(!t.mounts(), spec.Network == sandbox.NetworkOff, id.uid == 0); err != nil {
 		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerSeccomp, Want: "a filter for " + runtime.GOARCH, Have: err.Error()}
 	}
 	h.rlimits = rlimits(spec.Limits)

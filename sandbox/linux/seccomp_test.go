@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -179,14 +180,19 @@ func TestFilterVerdicts(t *testing.T) {
 }
 
 func FuzzFilterVerdict(f *testing.F) {
-	f.Add(uint32(unix.SYS_SOCKET), uint64(unix.AF_NETLINK), uint64(unix.SOCK_RAW), uint64(unix.NETLINK_ROUTE))
-	f.Add(uint32(unix.SYS_SOCKET), uint64(unix.AF_INET), uint64(unix.SOCK_STREAM), uint64(unix.IPPROTO_SCTP))
-	f.Add(uint32(unix.SYS_SOCKETPAIR), uint64(unix.AF_UNIX), uint64(unix.SOCK_DGRAM|unix.SOCK_CLOEXEC), uint64(0))
-	f.Add(uint32(unix.SYS_IOCTL), uint64(0), uint64(1<<32|unix.TIOCSTI), uint64(0))
-	f.Add(uint32(unix.SYS_CLONE), uint64(unix.CLONE_NEWUSER|unix.CLONE_VM), uint64(0), uint64(0))
-	f.Add(uint32(unix.SYS_PERSONALITY), uint64(0x40000), uint64(0), uint64(0))
-	f.Add(uint32(filters.Newest+1), uint64(0), uint64(0), uint64(0))
-	f.Add(uint32(filters.X32Bit), uint64(0), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_SOCKET), uint64(unix.AF_NETLINK), uint64(unix.SOCK_RAW), uint64(unix.NETLINK_ROUTE), uint64(0))
+	f.Add(uint32(unix.SYS_SOCKET), uint64(unix.AF_INET), uint64(unix.SOCK_STREAM), uint64(unix.IPPROTO_SCTP), uint64(0))
+	f.Add(uint32(unix.SYS_SOCKETPAIR), uint64(unix.AF_UNIX), uint64(unix.SOCK_DGRAM|unix.SOCK_CLOEXEC), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_IOCTL), uint64(0), uint64(1<<32|unix.TIOCSTI), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_CLONE), uint64(unix.CLONE_NEWUSER|unix.CLONE_VM), uint64(0), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_PERSONALITY), uint64(0x40000), uint64(0), uint64(0), uint64(0))
+	f.Add(uint32(filters.Newest+1), uint64(0), uint64(0), uint64(0), uint64(0))
+	f.Add(uint32(filters.X32Bit), uint64(0), uint64(0), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_OPENAT), uint64(0), uint64(0), uint64(unix.O_CREAT|unix.O_WRONLY), uint64(04755))
+	f.Add(uint32(unix.SYS_OPENAT), uint64(0), uint64(0), uint64(unix.O_TMPFILE|unix.O_WRONLY), uint64(1<<32|02755))
+	f.Add(uint32(unix.SYS_FCHMOD), uint64(0), uint64(1<<31|06755), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_MKNODAT), uint64(0), uint64(0), uint64(unix.S_IFREG|04755), uint64(0))
+	f.Add(uint32(unix.SYS_PRLIMIT64), uint64(1), uint64(unix.RLIMIT_NOFILE), uint64(0), uint64(0))
 	type filter struct {
 		arch  filters.Arch
 		names map[uint32]string
@@ -204,9 +210,9 @@ func FuzzFilterVerdict(f *testing.F) {
 			all = append(all, filter{arch, names, filters.For(v), bpf})
 		}
 	}
-	f.Fuzz(func(t *testing.T, nr uint32, a, b, c uint64) {
+	f.Fuzz(func(t *testing.T, nr uint32, a, b, c, d uint64) {
 		for _, f := range all {
-			call := filters.Call{NR: nr, Arch: f.arch.Audit, Args: [6]uint64{a, b, c}}
+			call := filters.Call{NR: nr, Arch: f.arch.Audit, Args: [6]uint64{a, b, c, d}}
 			got, err := filters.Eval(f.bpf, call)
 			if err != nil {
 				t.Fatal(err)
@@ -246,6 +252,10 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func isRoot(v filters.Variant) bool     { return strings.HasSuffix(string(v), "-root") }
+func isLandlock(v filters.Variant) bool { return strings.HasPrefix(string(v), "landlock") }
+func isOffline(v filters.Variant) bool  { return strings.Contains(string(v), "-offline") }
+
 // TestRequiredRefusals keeps rows from being lost: what each variant has to
 // refuse, and what work needs, independent of the rules.
 func TestRequiredRefusals(t *testing.T) {
@@ -255,7 +265,7 @@ func TestRequiredRefusals(t *testing.T) {
 		perf_event_open pivot_root quotactl quotactl_fd reboot request_key setdomainname sethostname setns
 		settimeofday clock_settime swapoff swapon syslog umount2 unshare userfaultfd vhangup`)
 	refusedInLandlock := strings.Fields(`ptrace process_vm_readv process_vm_writev pidfd_getfd shmat semop msgrcv mq_open`)
-	allowedEverywhere := strings.Fields(`execve execveat clone vfork fork wait4 openat openat2 ioctl mmap mprotect pkey_alloc
+	allowedEverywhere := strings.Fields(`execve execveat clone vfork fork wait4 openat ioctl mmap mprotect pkey_alloc
 		io_setup io_submit io_getevents mbind set_mempolicy get_mempolicy move_pages memfd_create pidfd_open pidfd_send_signal
 		rseq landlock_create_ruleset landlock_add_rule landlock_restrict_self seccomp prctl close_range faccessat2 statx
 		copy_file_range splice tee vmsplice inotify_init1 timerfd_create eventfd2 signalfd4 getrandom membarrier
@@ -291,7 +301,8 @@ func TestRequiredRefusals(t *testing.T) {
 			}
 			check(refusedEverywhere, false)
 			check(allowedEverywhere, true)
-			check(refusedInLandlock, v == filters.Namespaces)
+			check(refusedInLandlock, !isLandlock(v))
+			check([]string{"openat2"}, !isRoot(v))
 		}
 	}
 }
@@ -332,7 +343,7 @@ func TestSeccompChild(t *testing.T) {
 	}
 	os.Unsetenv(childEnv)
 	v := filters.Variant(words[0])
-	filter, err := seccompFilter(v != filters.Namespaces, v == filters.LandlockOffline)
+	filter, err := seccompFilter(isLandlock(v), isOffline(v), isRoot(v))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,6 +358,13 @@ func TestSeccompChild(t *testing.T) {
 	runtime.KeepAlive(filter)
 
 	switch words[1] {
+	case "modes":
+		var nrs map[string]uintptr
+		if err := json.Unmarshal([]byte(words[2]), &nrs); err != nil {
+			t.Fatal(err)
+		}
+		json.NewEncoder(os.Stdout).Encode(tryModes(nrs))
+		os.Exit(0)
 	case "attempts":
 		results := make(map[string]string)
 		for _, a := range attempts {
@@ -425,7 +443,9 @@ var attempts = []struct {
 	{"ptrace", unix.SYS_PTRACE, [6]uintptr{unix.PTRACE_PEEKDATA}, "ESRCH", "EPERM", "EPERM"},
 	{"process_vm_readv", unix.SYS_PROCESS_VM_READV, [6]uintptr{}, "ok", "EPERM", "EPERM"},
 	{"prlimit64 of itself", unix.SYS_PRLIMIT64, [6]uintptr{0, unix.RLIMIT_NOFILE}, "", "", ""},
-	{"prlimit64 of its parent", unix.SYS_PRLIMIT64, [6]uintptr{uintptr(os.Getppid()), unix.RLIMIT_NOFILE}, "", "EPERM", "EPERM"},
+	{"prlimit64 of its parent", unix.SYS_PRLIMIT64, [6]uintptr{uintptr(os.Getppid()), unix.RLIMIT_NOFILE}, "EPERM", "EPERM", "EPERM"},
+	{"prlimit64 of process 1", unix.SYS_PRLIMIT64, [6]uintptr{1, unix.RLIMIT_NOFILE}, "EPERM", "EPERM", "EPERM"},
+	{"prlimit64 of itself, high bits", unix.SYS_PRLIMIT64, [6]uintptr{1 << 32, unix.RLIMIT_NOFILE}, "", "", ""},
 	{"setpriority of a user", unix.SYS_SETPRIORITY, [6]uintptr{unix.PRIO_USER, 0x7ffffffe}, "ESRCH", "EPERM", "EPERM"},
 	{"shmget", unix.SYS_SHMGET, [6]uintptr{0x7fff1234, 4096}, "ENOENT", "EPERM", "EPERM"},
 	{"memfd_create", unix.SYS_MEMFD_CREATE, [6]uintptr{}, "EFAULT", "EFAULT", "EFAULT"},
@@ -451,11 +471,11 @@ func TestSeccompAttempts(t *testing.T) {
 			}
 			for _, a := range attempts {
 				want := a.namespaces
-				switch v {
-				case filters.Landlock:
-					want = a.landlock
-				case filters.LandlockOffline:
+				switch {
+				case isOffline(v):
 					want = a.offline
+				case isLandlock(v):
+					want = a.landlock
 				}
 				g, ran := got[a.name]
 				switch {
@@ -467,6 +487,233 @@ func TestSeccompAttempts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// modeCalls are the system calls that are given a file's mode, and which of
+// their arguments that is.
+var modeCalls = []struct {
+	name  string
+	index int
+	flags int // index of the flags of open(2); 0 = has none
+}{
+	{"chmod", 1, 0}, {"fchmod", 1, 0}, {"fchmodat", 2, 0}, {"fchmodat2", 2, 0},
+	{"creat", 1, 0}, {"open", 2, 1}, {"openat", 3, 2},
+	{"mknod", 1, 0}, {"mknodat", 2, 0}, {"mkdir", 1, 0}, {"mkdirat", 2, 0},
+}
+
+// TestModeVerdicts goes through all modes, with whatever may be above them: the
+// kernel looks at the lower 16 bits alone.
+func TestModeVerdicts(t *testing.T) {
+	const tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
+	above := []uint64{0, 1 << 12, unix.S_IFREG, unix.S_IFDIR, 0xf000, 1 << 16, 1 << 31, 0xffff << 16, 1 << 32, 0x0c00 << 32, math.MaxUint32 << 32, math.MaxUint64 &^ 07777}
+	for _, arch := range filters.Archs {
+		nrs := make(map[string]uint32)
+		for nr, name := range numbers(t, arch.Name) {
+			nrs[name] = nr
+		}
+		for _, v := range filters.Variants {
+			filter, err := filterFiles.ReadFile("filters/" + string(v) + "-" + arch.Name + ".bpf")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range modeCalls {
+				nr, ok := nrs[m.name]
+				if !ok {
+					if arch.Name == "amd64" {
+						t.Errorf("%s: no such system call", m.name)
+					}
+					continue
+				}
+				flags := []uint64{0}
+				if m.flags != 0 {
+					flags = []uint64{
+						0, unix.O_RDWR | unix.O_TRUNC, unix.O_DIRECTORY, 1<<32 | unix.O_CREAT<<32,
+						unix.O_CREAT, unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, 1<<40 | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, tmpfile,
+					}
+				}
+				var bad int
+				for _, flag := range flags {
+					for _, high := range above {
+						for mode := range uint64(010000) {
+							c := filters.Call{NR: nr, Arch: arch.Audit}
+							c.Args[m.index] = high | mode
+							if m.flags != 0 {
+								c.Args[m.flags] = flag
+							}
+							looks := m.flags == 0 || uint32(flag)&(unix.O_CREAT|tmpfile) != 0
+							want := filters.Allow
+							if isRoot(v) && looks && mode&06000 != 0 {
+								want = filters.Refuse(uint32(unix.EPERM))
+							}
+							got, err := filters.Eval(filter, c)
+							if err != nil {
+								t.Fatal(err)
+							}
+							if got != want {
+								if bad++; bad <= 3 {
+									t.Errorf("%s-%s: %s %#o, flags %#o: got %#x, want %#x", v, arch.Name, m.name, high|mode, flag, got, want)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// tryModes makes and changes files in the current directory by all of
+// modeCalls. It returns the error, or the mode that came of it.
+func tryModes(nrs map[string]uintptr) map[string]string {
+	unix.Umask(0)
+	results := make(map[string]string)
+	cwd := negative(100) // AT_FDCWD
+	for _, mode := range []uintptr{0755, 01755, 02755, 04755, 06755} {
+		try := func(name, change string, args ...uintptr) {
+			nr, ok := nrs[name]
+			if !ok {
+				return
+			}
+			key := fmt.Sprintf("%s%s %#o", name, change, mode)
+			path := strings.ReplaceAll(key, " ", "-")
+			p, err := unix.BytePtrFromString(path)
+			if err != nil {
+				panic(err)
+			}
+			fd := -1
+			if strings.Contains(name, "chmod") {
+				if fd, err = unix.Open(path, unix.O_CREAT|unix.O_RDWR, 0600); err != nil {
+					panic(err)
+				}
+			}
+			var a [6]uintptr
+			for i, arg := range args {
+				switch arg {
+				case pathArg:
+					arg = uintptr(unsafe.Pointer(p))
+				case fdArg:
+					arg = uintptr(fd)
+				}
+				a[i] = arg
+			}
+			r, _, errno := unix.RawSyscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+			runtime.KeepAlive(p)
+			var st unix.Stat_t
+			switch {
+			case errno != 0:
+				results[key] = unix.ErrnoName(errno)
+				return
+			case strings.HasPrefix(name, "open"), name == "creat":
+				err = unix.Fstat(int(r), &st)
+			default:
+				err = unix.Lstat(path, &st)
+			}
+			if err != nil {
+				panic(err)
+			}
+			results[key] = fmt.Sprintf("%#o", st.Mode&07777)
+		}
+		dot := uintptr(unsafe.Pointer(&dotPath[0]))
+		how := unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode)}
+		try("chmod", "", pathArg, mode)
+		try("fchmod", "", fdArg, mode)
+		try("fchmodat", "", cwd, pathArg, mode)
+		try("fchmodat2", "", cwd, pathArg, mode)
+		try("creat", "", pathArg, mode)
+		try("open", "", pathArg, unix.O_CREAT|unix.O_WRONLY, mode)
+		try("open", " unnamed", dot, unix.O_TMPFILE|unix.O_WRONLY, mode)
+		try("openat", "", cwd, pathArg, unix.O_CREAT|unix.O_WRONLY, mode)
+		try("openat", " unnamed", cwd, dot, unix.O_TMPFILE|unix.O_WRONLY, mode)
+		try("openat", " existing", cwd, dot, unix.O_RDONLY|unix.O_DIRECTORY, mode)
+		try("openat2", "", cwd, pathArg, uintptr(unsafe.Pointer(&how)), unix.SizeofOpenHow)
+		try("mknod", "", pathArg, unix.S_IFREG|mode)
+		try("mknodat", "", cwd, pathArg, unix.S_IFREG|mode)
+		try("mkdir", "", pathArg, mode)
+		try("mkdirat", "", cwd, pathArg, mode)
+		runtime.KeepAlive(&how)
+	}
+	return results
+}
+
+var dotPath = []byte(".\x00")
+
+// Stand for the path and for a descriptor of the file.
+const (
+	pathArg = 0x7fffffff00000001
+	fdArg   = 0x7fffffff00000002
+)
+
+// TestSetID has a real child make programs that run as their owner.
+func TestSetID(t *testing.T) {
+	nrs := make(map[string]uint32)
+	for nr, name := range numbers(t, runtime.GOARCH) {
+		nrs[name] = nr
+	}
+	nrsJSON, err := json.Marshal(nrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range filters.Variants {
+		cmd := child(v, "modes", string(nrsJSON))
+		cmd.Dir = t.TempDir()
+		if err := os.Chmod(cmd.Dir, 0700); err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.Output()
+		var results map[string]string
+		if err := errors.Join(err, json.Unmarshal(out, &results)); err != nil {
+			t.Fatalf("%s: %v\n%s", v, err, out)
+		}
+		want := 15 * 5
+		if runtime.GOARCH == "arm64" {
+			want = 9 * 5
+		}
+		if len(results) != want {
+			t.Errorf("%s: %d calls were tried, want %d", v, len(results), want)
+		}
+		for call, got := range results {
+			name, rest, _ := strings.Cut(call, " ")
+			mode := rest[strings.LastIndexByte(rest, ' ')+1:]
+			want := mode
+			bits, _ := strconv.ParseUint(mode, 0, 32)
+			switch {
+			case name == "openat2" && isRoot(v):
+				want = "ENOSYS"
+			case strings.HasPrefix(rest, "existing"):
+				want = "0700"
+			case isRoot(v) && bits&06000 != 0:
+				want = "EPERM"
+			case strings.HasPrefix(name, "mkdir"): // takes no such bits, see mkdir(2)
+				want = fmt.Sprintf("%#o", bits&01777)
+			}
+			if strings.HasPrefix(rest, "unnamed") && got == "EOPNOTSUPP" {
+				t.Logf("%s: this file system has no unnamed files", call)
+				continue
+			}
+			if got != want {
+				t.Errorf("%s: %s: got %s, want %s", v, call, got, want)
+			}
+		}
+	}
+}
+
+// TestRootLeavesNoSetID is about the whole sandbox: only root's files matter,
+// and the tools of others use these bits.
+func TestRootLeavesNoSetID(t *testing.T) {
+	for _, tier := range tiers(t) {
+		f := newFixture(t)
+		out, _ := f.exec(t, tier, nil, "/bin/sh", "-c", "cp /bin/sh a && chmod 755 a && chmod 4755 a; install -m 2755 /bin/sh b; echo done")
+		fi, err := os.Stat(f.ws + "/a")
+		if err != nil || fi.Mode()&0o111 == 0 || !strings.HasSuffix(out, "done") {
+			t.Fatalf("%v: %v\n%s", tier, err, out)
+		}
+		if root := os.Geteuid() == 0; (fi.Mode()&os.ModeSetuid != 0) == root {
+			t.Errorf("%v: after chmod 4755 the mode is %v; root: %v", tier, fi.Mode(), root)
+		}
+		if fi, err := os.Stat(f.ws + "/b"); os.Geteuid() == 0 && err == nil && fi.Mode()&os.ModeSetgid != 0 {
+			t.Errorf("%v: install left mode %v", tier, fi.Mode())
+		}
 	}
 }
 
@@ -534,8 +781,8 @@ func TestSeccompLetsToolsWork(t *testing.T) {
 		t.Skip("starts compilers")
 	}
 	all := filters.Variants
-	online := []filters.Variant{filters.Namespaces, filters.Landlock}
-	namespaces := []filters.Variant{filters.Namespaces}
+	online := []filters.Variant{filters.Namespaces, filters.Landlock, filters.NamespacesRoot, filters.LandlockRoot}
+	namespaces := []filters.Variant{filters.Namespaces, filters.NamespacesRoot}
 	for _, test := range []struct {
 		tool, script, want string
 		in                 []filters.Variant
@@ -551,6 +798,12 @@ func TestSeccompLetsToolsWork(t *testing.T) {
 		{"python3", `python3 -c 'import asyncio; asyncio.run(asyncio.sleep(0)); print(1)'`, "1", all},
 		{"strace", `strace -f -o log sh -c true && grep -c execve log`, "1", namespaces},
 		{"gdb", `gdb -batch -nx -ex run --args true | grep -o 'exited normally'`, "exited normally", namespaces},
+		{"go", `printf 'module m\n' >go.mod && printf 'package main\nfunc main(){print(1)}' >a.go && CGO_ENABLED=0 go build -o m . && ./m 2>&1`, "1", all},
+		{"npm", `mkdir p && echo '{"name":"p","version":"1.0.0","bin":"b.js"}' >p/package.json && printf '#!/usr/bin/env node\nconsole.log("hi")' >p/b.js &&
+			npm pack -s ./p >/dev/null && npm install -s --offline --no-audit --no-fund --cache "$PWD/cache" ./p-1.0.0.tgz && node_modules/.bin/p`, "hi", all},
+		{"tar", `mkdir d && echo a >d/a && chmod 640 d/a && chmod 1775 d && tar -cf a.tar d && rm -r d && tar -xpf a.tar && stat -c %a d d/a | xargs`, "1775 640", all},
+		{"install", `echo a >a && install -m 755 a b && install -d -m 700 d && install -D -m 644 a e/f && stat -c %a b d e/f | xargs`, "755 700 644", all},
+		{"cp", `mkdir d && echo a >d/a && chmod 751 d/a && cp -a d e && mkfifo -m 600 f && stat -c %a e/a f | xargs`, "751 600", all},
 		{"setarch", `setarch -R true && echo ok`, "ok", all},
 	} {
 		if _, err := exec.LookPath(test.tool); err != nil {

@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -155,6 +156,27 @@ type numbered struct {
 	rule filters.Rule
 }
 
+type group struct {
+	nrs  []uint32
+	rule filters.Rule // of the first; the others ask and answer the same
+}
+
+// grouped lets calls that are judged alike share their instructions.
+func grouped(rules []numbered) []group {
+	var groups []group
+	for _, n := range rules {
+		i := slices.IndexFunc(groups, func(g group) bool {
+			return g.rule.Errno == n.rule.Errno && slices.EqualFunc(g.rule.Unless, n.rule.Unless, slices.Equal)
+		})
+		if i < 0 {
+			groups = append(groups, group{[]uint32{n.nr}, n.rule})
+			continue
+		}
+		groups[i].nrs = append(groups[i].nrs, n.nr)
+	}
+	return groups
+}
+
 func condition(r filters.Rule) string {
 	all := func(args []filters.Arg) string {
 		var s []string
@@ -240,9 +262,9 @@ func head(arch filters.Arch, rules []numbered) []byte {
 		end,
 		refuse(uint32(unix.ENOSYS)),
 	}
-	for _, r := range rules {
+	for _, g := range grouped(rules) {
 		var body []unix.SockFilter
-		for _, row := range r.rule.Unless {
+		for _, row := range g.rule.Unless {
 			var match []unix.SockFilter
 			for i := len(row) - 1; i >= 0; i-- { // backwards, for the distance to the next row
 				a := row[i]
@@ -255,11 +277,17 @@ func head(arch filters.Arch, rules []numbered) []byte {
 			}
 			body = append(append(body, match...), end)
 		}
-		body = append(body, refuse(uint32(r.rule.Errno)))
-		if len(body) > 255 {
-			panic(r.rule.Name + ": too many conditions for one jump")
+		body = append(body, refuse(uint32(g.rule.Errno)))
+		if len(body) > 255 || len(g.nrs) > 255 {
+			panic(g.rule.Name + ": too much for one jump")
 		}
-		prog = append(prog, unix.SockFilter{Code: equal, K: r.nr, Jf: uint8(len(body))})
+		for i, nr := range g.nrs {
+			is := unix.SockFilter{Code: equal, K: nr, Jt: uint8(len(g.nrs) - 1 - i)}
+			if is.Jt == 0 {
+				is.Jf = uint8(len(body))
+			}
+			prog = append(prog, is)
+		}
 		prog = append(prog, body...)
 	}
 	var b []byte

@@ -35,12 +35,24 @@ const (
 	// LandlockOffline is Landlock without any network: the host's network
 	// namespace is the command's too, so it gets no socket.
 	LandlockOffline Variant = "landlock-offline"
+
+	// The same for a tree of root's, whose files are those of the host's root.
+	NamespacesRoot      Variant = "namespaces-root"
+	LandlockRoot        Variant = "landlock-root"
+	LandlockOfflineRoot Variant = "landlock-offline-root"
 )
 
 // Variants are all filters that are compiled for an architecture.
-var Variants = []Variant{Namespaces, Landlock, LandlockOffline}
+var Variants = []Variant{Namespaces, Landlock, LandlockOffline, NamespacesRoot, LandlockRoot, LandlockOfflineRoot}
 
-var inLandlock = []Variant{Landlock, LandlockOffline}
+var (
+	inNamespaces      = []Variant{Namespaces, NamespacesRoot}
+	inLandlockOnline  = []Variant{Landlock, LandlockRoot}
+	inLandlockOffline = []Variant{LandlockOffline, LandlockOfflineRoot}
+	inLandlock        = slices.Concat(inLandlockOnline, inLandlockOffline)
+	online            = slices.Concat(inNamespaces, inLandlockOnline)
+	asRoot            = []Variant{NamespacesRoot, LandlockRoot, LandlockOfflineRoot}
+)
 
 // Arg is a condition on an argument: its bits under Mask are Value. Masks are
 // 32 bits wide, because the kernel ignores the upper half of every argument
@@ -81,6 +93,15 @@ func For(v Variant) []Rule {
 func is(index uint, value uint32) Arg   { return Arg{index, ^uint32(0), value} }
 func has(index uint, flag uint32) Arg   { return Arg{index, flag, flag} }
 func kind(index uint, value uint32) Arg { return Arg{index, 0xf, value} } // SOCK_TYPE_MASK
+func none(index uint, bits uint32) Arg  { return Arg{index, bits, 0} }
+
+const (
+	setID = unix.S_ISUID | unix.S_ISGID
+	// Without one of these bits open(2) does not look at its mode, and the
+	// register may hold anything. O_TMPFILE has O_DIRECTORY in it, which others
+	// use too.
+	creates = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+)
 
 // personality(2): values of <linux/personality.h>.
 const (
@@ -162,6 +183,22 @@ var Rules = []Rule{
 	{Name: "syslog", Group: "administration", Why: "the kernel's log: addresses, and what others do"},
 	{Name: "vhangup", Group: "administration", Why: "hangs up the terminal"},
 
+	// Root's files are those of the host's root. One that has these bits and is
+	// left behind gives root's rights to whoever runs it outside. open(2) makes
+	// unnamed files too, which linkat(2) then names.
+	{Name: "chmod", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(1, setID)}}},
+	{Name: "fchmod", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(1, setID)}}},
+	{Name: "fchmodat", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(2, setID)}}},
+	{Name: "fchmodat2", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(2, setID)}}},
+	{Name: "open", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(1, creates)}, {none(2, setID)}}},
+	{Name: "openat", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(2, creates)}, {none(3, setID)}}},
+	{Name: "openat2", Group: "set-user-ID", Why: "its mode is behind a pointer", Errno: unix.ENOSYS, In: asRoot},
+	{Name: "creat", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(1, setID)}}},
+	{Name: "mknod", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(1, setID)}}},
+	{Name: "mknodat", Group: "set-user-ID", Why: "makes programs that run as root", In: asRoot, Unless: [][]Arg{{none(2, setID)}}},
+	{Name: "mkdir", Group: "set-user-ID", Why: "makes directories that hand their group on", In: asRoot, Unless: [][]Arg{{none(1, setID)}}},
+	{Name: "mkdirat", Group: "set-user-ID", Why: "makes directories that hand their group on", In: asRoot, Unless: [][]Arg{{none(2, setID)}}},
+
 	// The terminal belongs to the caller.
 	{Name: "ioctl", Group: "terminal", Why: "TIOCSTI types into the caller's shell", When: []Arg{is(1, unix.TIOCSTI)}},
 	{Name: "ioctl", Group: "terminal", Why: "TIOCLINUX pastes into the caller's shell", When: []Arg{is(1, unix.TIOCLINUX)}},
@@ -184,7 +221,7 @@ var Rules = []Rule{
 	// NETLINK_ROUTE. Types above 3 are those of DCCP and SCTP, and SOCK_PACKET.
 	{
 		Name: "socket", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
-		In: []Variant{Namespaces}, Unless: [][]Arg{
+		In: inNamespaces, Unless: [][]Arg{
 			{is(0, unix.AF_UNIX)},
 			{is(0, unix.AF_INET), {1, 0xc, 0}},
 			{is(0, unix.AF_INET6), {1, 0xc, 0}},
@@ -196,20 +233,20 @@ var Rules = []Rule{
 	// outside for whoever connects.
 	{
 		Name: "socket", Group: "socket", Why: "AF_UNIX reaches services that run programs outside; other families are not needed",
-		In: []Variant{Landlock}, Unless: [][]Arg{
+		In: inLandlockOnline, Unless: [][]Arg{
 			{is(0, unix.AF_INET), {1, 0xc, 0}},
 			{is(0, unix.AF_INET6), {1, 0xc, 0}},
 			{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)},
 		},
 	},
-	{Name: "socket", Group: "socket", Why: "no network namespace cuts the network off", In: []Variant{LandlockOffline}},
-	{Name: "socket", Group: "socket", Why: "SCTP", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_SCTP)}},
-	{Name: "socket", Group: "socket", Why: "SMC", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_SMC)}},
-	{Name: "socket", Group: "socket", Why: "L2TP", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_L2TP)}},
-	{Name: "socket", Group: "socket", Why: "UDP-Lite", Errno: unix.EPROTONOSUPPORT, In: []Variant{Namespaces, Landlock}, When: []Arg{is(2, unix.IPPROTO_UDPLITE)}},
+	{Name: "socket", Group: "socket", Why: "no network namespace cuts the network off", In: inLandlockOffline},
+	{Name: "socket", Group: "socket", Why: "SCTP", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_SCTP)}},
+	{Name: "socket", Group: "socket", Why: "SMC", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_SMC)}},
+	{Name: "socket", Group: "socket", Why: "L2TP", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_L2TP)}},
+	{Name: "socket", Group: "socket", Why: "UDP-Lite", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_UDPLITE)}},
 	{
 		Name: "socketpair", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
-		In: []Variant{Namespaces}, Unless: [][]Arg{{is(0, unix.AF_UNIX)}},
+		In: inNamespaces, Unless: [][]Arg{{is(0, unix.AF_UNIX)}},
 	},
 	// One end of a datagram pair can still send to, and connect to, any path.
 	{
@@ -220,6 +257,10 @@ var Rules = []Rule{
 		},
 	},
 
+	// Also in a pid namespace: its first process, which watches the others, is in
+	// it. Nobody's own number is known here, so that only 0 stands for oneself.
+	{Name: "prlimit64", Group: "processes", Why: "takes limits of other processes away, which blinds or ends them", Unless: [][]Arg{{is(0, 0)}}},
+
 	// Without a pid namespace the user's other processes are in reach.
 	// Landlock refuses to trace them; this holds if it should not.
 	{Name: "ptrace", Group: "processes", Why: "takes over processes of the user", In: inLandlock},
@@ -228,7 +269,6 @@ var Rules = []Rule{
 	{Name: "pidfd_getfd", Group: "processes", Why: "takes descriptors of processes of the user", In: inLandlock},
 	{Name: "kcmp", Group: "processes", Why: "compares kernel objects of processes of the user", In: inLandlock},
 	// The sched_setaffinity of other processes stays: threads pin each other by it.
-	{Name: "prlimit64", Group: "processes", Why: "lowers limits of processes of the user, which ends them", In: inLandlock, Unless: [][]Arg{{is(0, 0)}}},
 	{Name: "setpriority", Group: "processes", Why: "slows processes of the user", In: inLandlock, Unless: [][]Arg{{is(0, unix.PRIO_PROCESS), is(1, 0)}}},
 	{Name: "ioprio_set", Group: "processes", Why: "slows processes of the user", In: inLandlock, Unless: [][]Arg{{is(0, 1), is(1, 0)}}}, // IOPRIO_WHO_PROCESS
 	{Name: "sched_setattr", Group: "processes", Why: "slows processes of the user", In: inLandlock, Unless: [][]Arg{{is(0, 0)}}},

@@ -12,6 +12,9 @@ import (
 // judge it as a program.
 func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 	args := c.args()
+	if f.lang == syntax.LangPOSIX && listed(bashOnly, name) {
+		f.j.note(ShellDifference, "a builtin that not every sh has", c.span)
+	}
 	switch name {
 	case "cd", "pushd", "popd", "chdir":
 		return f.cd(name, c, st), true
@@ -148,6 +151,9 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 	}
 	return flow{}, false
 }
+
+// bashOnly are builtins of bash that are programs for a POSIX shell.
+const bashOnly = "pushd popd dirs declare typeset let source shopt mapfile readarray enable builtin compgen complete caller history"
 
 // plain is a builtin that changes nothing, with operands that are jobs or
 // numbers.
@@ -334,6 +340,9 @@ func (f *frame) set(c *command, st *state) {
 			return
 		case a.literal() && (a.text == "-o" || a.text == "+o"):
 			if i++; i < len(c.args()) && !listed("errexit nounset pipefail xtrace noglob noclobber verbose errtrace functrace monitor notify nolog ignoreeof hashall braceexpand emacs vi", c.args()[i].text) {
+				if c.args()[i].text == "posix" || !c.args()[i].literal() {
+					f.j.note(ShellDifference, "the shell reads what follows in another way", c.span)
+				}
 				f.add(c, item{Target: Target{Reason: ShellState}, risk: riskUnproven})
 			}
 		case a.literal() && len(a.text) > 1 && (a.text[0] == '-' || a.text[0] == '+') && a.text != "--":
@@ -488,6 +497,8 @@ func (f *frame) printf(c *command, st *state) output {
 	f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
 	if len(args) > 0 && args[0].literal() && args[0].text == "--" {
 		args = args[1:]
+	} else if len(args) > 0 && args[0].mayBeOption() {
+		return output{} // an unknown option writes nothing
 	}
 	if len(args) > 0 && args[0].literal() && !c.appended {
 		return formatted(args)

@@ -110,7 +110,7 @@ func oddComments(text string, lang syntax.LangVariant) (string, bool) {
 			if at >= len(line) || line[at] != '#' {
 				return true
 			}
-			if at > 0 && strings.IndexByte(" \t\n;|&(`<>", text[at-1]) < 0 {
+			if at > 0 && strings.IndexByte(" \t\n;|&(<>", text[at-1]) < 0 {
 				line[at] = '_'
 				changed = true
 				return true

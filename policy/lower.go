@@ -212,6 +212,7 @@ func (f *frame) script(st *state, in stdin) output {
 		list = append(list, s)
 	}
 	pool.Put(parser)
+	f.differences(list)
 	out, last := output{}, 0
 	for _, s := range list {
 		fl := f.stmt(s, *st, in)
@@ -477,6 +478,16 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	f.j.note(ShellDifference, "a construct that is not bash", f.spanOf(s))
 	st.forget()
 	return through(st)
+}
+
+// execs reports a command among the items from the first on.
+func (j *judge) execs(first int) bool {
+	for _, it := range j.items[min(first, len(j.items)):] {
+		if it.Action == Exec {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutDashes drops the "--" that ends the options of the time keyword, which

@@ -330,7 +330,7 @@ scan:
 		}
 		n := len(f.j.items)
 		out := f.shellText(text.text, lang, c, &sub)
-		if len(f.j.items) == n {
+		if !f.j.execs(n) {
 			f.add(c, item{Target: Target{Reason: ReadOnly, Detail: "runs nothing"}, risk: riskSafe})
 		}
 		return flow{ok: *st, err: *st, out: out}
@@ -399,7 +399,7 @@ func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
 	inner.layers = append(c.layers[:len(c.layers):len(c.layers)], texts(c.argv))
 	before := len(f.j.items)
 	defer func() {
-		if len(f.j.items) == before {
+		if !f.j.execs(before) {
 			f.add(c, item{Target: Target{Reason: ReadOnly, Detail: "runs nothing"}, risk: riskSafe})
 		}
 	}()
@@ -547,6 +547,9 @@ loop:
 		return fl
 	}
 	st.dirs, st.likely = start.dirs, start.likely
+	if fl.out.kind == outText {
+		fl.out = output{} // what a builtin writes is known; this is the program of that name
+	}
 	return flow{ok: *st, err: *st, out: fl.out}
 }
 

@@ -408,12 +408,13 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 		return through(st)
 	}
 	before := st // every word is expanded before the first is assigned
-	changed := false
+	changed, readonly := false, variant == "readonly"
 	for _, a := range c.Args {
 		if a.Name == nil && a.Value != nil {
 			for _, w := range f.expand(a.Value, &st, nil) {
 				f.declareWord(variant, w, f.spanOf(a), &st)
 				changed = changed || strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "ulcin") || !w.literal()
+				readonly = readonly || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "r")
 			}
 			continue
 		}
@@ -452,6 +453,9 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 			}
 		}
 		st.bind(a.Name.Value, v)
+		if readonly {
+			f.j.setAttribute(a.Name.Value) // what is assigned later is refused
+		}
 	}
 	return through(st)
 }

@@ -450,8 +450,8 @@ func hiddenBy(rules []sandbox.FileRule, path string) (sandbox.FileRule, bool) {
 	return sandbox.FileRule{}, false
 }
 
-// gitPointer is protected where .git is not a directory. It is no row of the
-// data because only what is found decides.
+// gitPointer is protected where .git is not a directory, or nothing yet. It is
+// no row of the data because only what is found decides.
 var gitPointer = protectedRow{Guard: "block", Reason: "names the repository whose hooks and settings git uses"}
 
 // protected names what runs outside of the sandbox later.
@@ -487,7 +487,7 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 		}
 		git := dir + "/.git"
 		info, err := os.Lstat(git)
-		if err == nil && !info.IsDir() {
+		if err != nil || !info.IsDir() {
 			add(".git", git, &gitPointer)
 		}
 		if err != nil || !info.Mode().IsRegular() {

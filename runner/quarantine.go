@@ -309,6 +309,11 @@ func (w *watchman) found(r *record, path, reason, stays string) Notice {
 // samples, which do not run, and a configuration that names no program.
 func harmless(path string) bool {
 	switch filepath.Base(path) {
+	case ".git":
+		// A directory is judged by what in it runs; a file or a link sends git
+		// to a repository that the command has made elsewhere.
+		info, err := os.Lstat(path)
+		return err == nil && info.IsDir()
 	case "hooks":
 		entries, err := os.ReadDir(path)
 		for _, e := range entries {

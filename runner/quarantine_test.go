@@ -49,6 +49,8 @@ func TestQuarantine(t *testing.T) {
 		{"a repository", "git init -q . && git remote add origin https://example.com/x", nil, nil},
 		{"a repository with a hook", "git init -q . && echo >.git/hooks/pre-commit", []string{"quarantined hooks"}, []string{".git/hooks"}},
 		{"a repository that runs a program", "git init -q . && git config core.fsmonitor ./x", []string{"quarantined config"}, []string{".git/config"}},
+		{"a pointer to a repository", "git init -q r && git -C r config core.fsmonitor ./x && echo 'gitdir: r/.git' >.git", []string{"quarantined .git"}, []string{".git"}},
+		{"a link to a repository", "git init -q r && git -C r config core.fsmonitor ./x && ln -s $PWD/r/.git .git", []string{"quarantined .git"}, []string{".git"}},
 		{"a repository with a helper's address", "git init -q . && git remote add o 'ext::sh -c x'", []string{"quarantined config"}, []string{".git/config"}},
 		{"in a directory that is a link", "mkdir -p elsewhere/mise && ln -s elsewhere .config && echo >elsewhere/mise/config.toml", []string{"quarantined mise"}, []string{"elsewhere/mise"}},
 	} {

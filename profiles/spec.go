@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
@@ -495,6 +496,9 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 		}
 	}
 	for _, dir := range gitDirs {
+		gitDirs = append(gitDirs, within(dir)...)
+	}
+	for _, dir := range gitDirs {
 		for i := range protectedRows {
 			if row := &protectedRows[i]; row.In == "git" {
 				add(".git/"+row.Name, paths.join(dir, "/", row.Name), row)
@@ -502,6 +506,27 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 		}
 	}
 	return names, nil
+}
+
+// within are the git directories that lie in another: those of submodules and
+// of linked worktrees, which git runs from as well (gitrepository-layout(5)).
+// They are a handful; of more the first are taken.
+func within(gitDir string) []string {
+	const most = 64
+	var out []string
+	for _, kind := range []string{"/modules", "/worktrees"} {
+		f, err := os.OpenFile(gitDir+kind, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0) // no FIFO holds us
+		if err != nil {
+			continue
+		}
+		names, _ := f.Readdirnames(most)
+		f.Close()
+		slices.Sort(names)
+		for _, name := range names {
+			out = append(out, gitDir+kind+"/"+name)
+		}
+	}
+	return out
 }
 
 // tops are the directories whose protected names are looked after: the

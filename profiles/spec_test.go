@@ -378,6 +378,13 @@ func TestProtectedFollowsWhatGitIs(t *testing.T) {
 			[]string{".git"},
 		},
 		{
+			"a repository with others in it", func(ws string) error {
+				return errors.Join(os.MkdirAll(ws+"/.git/modules/sub", 0o755), os.MkdirAll(ws+"/.git/worktrees/wt", 0o755))
+			},
+			[]string{".git/modules/sub/config", ".git/modules/sub/hooks", ".git/worktrees/wt/commondir"},
+			[]string{".git/modules/absent/config"},
+		},
+		{
 			"a pointer", func(ws string) error { return os.WriteFile(ws+"/.git", []byte("gitdir: x\n"), 0o644) },
 			[]string{".git", ".envrc"},
 			[]string{".git/hooks"},

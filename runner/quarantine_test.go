@@ -113,12 +113,23 @@ func TestQuarantineOverlap(t *testing.T) {
 		free              []string // what the short one may make
 		early, late       []string // notices of the short and of the long one
 	}{
-		{"the long one makes it", "touch on; while ! test -e go; do sleep 0.01; done; echo >.envrc", "touch x",
-			nil, nil, []string{"quarantined .envrc"}},
-		{"the short one makes it", "touch on; while ! test -e go; do sleep 0.01; done", "echo >.envrc",
-			nil, []string{"protected .envrc"}, []string{"quarantined .envrc"}},
-		{"the short one may make it", "touch on; while ! test -e go; do sleep 0.01; done", "echo >.envrc",
-			[]string{".envrc"}, nil, []string{"protected .envrc"}},
+		{
+			"the long one makes it", "touch on; while ! test -e go; do sleep 0.01; done; echo >.envrc", "touch x",
+			nil, nil,
+			[]string{"quarantined .envrc"},
+		},
+		{
+			"the short one makes it", "touch on; while ! test -e go; do sleep 0.01; done", "echo >.envrc",
+			nil,
+			[]string{"protected .envrc"},
+			[]string{"quarantined .envrc"},
+		},
+		{
+			"the short one may make it", "touch on; while ! test -e go; do sleep 0.01; done", "echo >.envrc",
+			[]string{".envrc"},
+			nil,
+			[]string{"protected .envrc"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			long := absentNames(t, tt.long)
@@ -343,8 +354,15 @@ func TestRenameNew(t *testing.T) {
 			from, to string
 			ok       bool
 		}{
-			{"file", "there", false}, {"link", "there", false}, {"folder", "there", false}, {"folder", "full", false}, {"file", "full", false},
-			{"file", "new", true}, {"link", "newlink", true}, {"folder", "newfolder", true}, {"file", "x", false},
+			{"file", "there", false},
+			{"link", "there", false},
+			{"folder", "there", false},
+			{"folder", "full", false},
+			{"file", "full", false},
+			{"file", "new", true},
+			{"link", "newlink", true},
+			{"folder", "newfolder", true},
+			{"file", "x", false},
 		} {
 			if err := rename(fd, tt.from, fd, tt.to); (err == nil) != tt.ok {
 				t.Errorf("%s(%s, %s): %v", name, tt.from, tt.to, err)

@@ -496,7 +496,11 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 		}
 	}
 	for _, dir := range gitDirs {
-		gitDirs = append(gitDirs, within(dir)...)
+		for _, inner := range within(dir) {
+			if !slices.Contains(gitDirs, inner) {
+				gitDirs = append(gitDirs, inner)
+			}
+		}
 	}
 	for _, dir := range gitDirs {
 		for i := range protectedRows {

@@ -303,7 +303,8 @@ func compounds() []rule {
 			return g.one([]string{
 				"x=a; b $x", "x=a; (x=b); c $x", "x=a; x=b | c; d $x", "x=a; { x=b; } & c $x", "x=\"a  b\"; c $x \"$x\"", "x=1 a $x; b $x", "x=1 :; a $x", "x=1 eval a '$x'; b $x", "set -- a b; c $1 \"$@\"", "set a b; shift; c $1", "unset x; a $x", "read x; a $x", "cd d; a $PWD", "cd q; a $PWD", "cd q && a $PWD; b $PWD", "(cd d); a $PWD", "cd d | a; b $PWD",
 				"x='*'; a $x", "x=-; a ${x}x", "export x=q; a $x", "readonly x=q; x=r; a $x", "f() { x=b; }; x=a; f; c $x", "f() { a $1; shift; b $1; }; f x y", "f() { a; }; unset -f f; f x", "false && f() { a; }; f x", "(f() { a; }); f x", "f() { a; } >x; f y", "f() { return; a; }; f", "f() ( x=b ); x=a; f; c $x", "x=a; for x in b; do c $x; done; d $x", "for x in a b; do :; done; c $x", "if a; then x=b; else x=c; fi; d $x", "a && x=b; c $x", "a || x=b; c $x", "case a in a) x=b;; esac; c $x", "x=$(echo a b); c $x", "HOME=/q; a ~ $HOME", "PWD=/q; a $PWD", "x=~; a $x", "x=a:~; b $x", "x=\"~\"; a $x", "x={a,b}; c $x", "y=x; eval $y=b; c $x", "trap 'a $x' EXIT; x=b", "trap a EXIT; exit; b", "trap - EXIT", "x=a; trap \"b $x\" EXIT",
-				"cd d", "cd d && pwd", "set -e", "set -- " + g.word(), "shift", "unset x", "read x", "wait", ":", "true", "false", "pwd", "umask", "type a", "command -v b", "hash -r", "exit", "return 2>x", "set -f", "unset -f f", "jobs"}) +
+				"cd d", "cd d && pwd", "set -e", "set -- " + g.word(), "shift", "unset x", "read x", "wait", ":", "true", "false", "pwd", "umask", "type a", "command -v b", "hash -r", "exit", "return 2>x", "set -f", "unset -f f", "jobs",
+			}) +
 				g.one([]string{"", "", " >x"})
 		}},
 	}

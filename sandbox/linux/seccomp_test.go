@@ -188,10 +188,10 @@ func FuzzFilterVerdict(f *testing.F) {
 	f.Add(uint32(unix.SYS_PERSONALITY), uint64(0x40000), uint64(0), uint64(0), uint64(0))
 	f.Add(uint32(filters.Newest+1), uint64(0), uint64(0), uint64(0), uint64(0))
 	f.Add(uint32(filters.X32Bit), uint64(0), uint64(0), uint64(0), uint64(0))
-	f.Add(uint32(unix.SYS_OPENAT), uint64(0), uint64(0), uint64(unix.O_CREAT|unix.O_WRONLY), uint64(04755))
-	f.Add(uint32(unix.SYS_OPENAT), uint64(0), uint64(0), uint64(unix.O_TMPFILE|unix.O_WRONLY), uint64(1<<32|02755))
-	f.Add(uint32(unix.SYS_FCHMOD), uint64(0), uint64(1<<31|06755), uint64(0), uint64(0))
-	f.Add(uint32(unix.SYS_MKNODAT), uint64(0), uint64(0), uint64(unix.S_IFREG|04755), uint64(0))
+	f.Add(uint32(unix.SYS_OPENAT), uint64(0), uint64(0), uint64(unix.O_CREAT|unix.O_WRONLY), uint64(0o4755))
+	f.Add(uint32(unix.SYS_OPENAT), uint64(0), uint64(0), uint64(unix.O_TMPFILE|unix.O_WRONLY), uint64(1<<32|0o2755))
+	f.Add(uint32(unix.SYS_FCHMOD), uint64(0), uint64(1<<31|0o6755), uint64(0), uint64(0))
+	f.Add(uint32(unix.SYS_MKNODAT), uint64(0), uint64(0), uint64(unix.S_IFREG|0o4755), uint64(0))
 	f.Add(uint32(unix.SYS_PRLIMIT64), uint64(1), uint64(unix.RLIMIT_NOFILE), uint64(0), uint64(0))
 	type filter struct {
 		arch  filters.Arch
@@ -497,16 +497,24 @@ var modeCalls = []struct {
 	index int
 	flags int // index of the flags of open(2); 0 = has none
 }{
-	{"chmod", 1, 0}, {"fchmod", 1, 0}, {"fchmodat", 2, 0}, {"fchmodat2", 2, 0},
-	{"creat", 1, 0}, {"open", 2, 1}, {"openat", 3, 2},
-	{"mknod", 1, 0}, {"mknodat", 2, 0}, {"mkdir", 1, 0}, {"mkdirat", 2, 0},
+	{"chmod", 1, 0},
+	{"fchmod", 1, 0},
+	{"fchmodat", 2, 0},
+	{"fchmodat2", 2, 0},
+	{"creat", 1, 0},
+	{"open", 2, 1},
+	{"openat", 3, 2},
+	{"mknod", 1, 0},
+	{"mknodat", 2, 0},
+	{"mkdir", 1, 0},
+	{"mkdirat", 2, 0},
 }
 
 // TestModeVerdicts goes through all modes, with whatever may be above them: the
 // kernel looks at the lower 16 bits alone.
 func TestModeVerdicts(t *testing.T) {
 	const tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
-	above := []uint64{0, 1 << 12, unix.S_IFREG, unix.S_IFDIR, 0xf000, 1 << 16, 1 << 31, 0xffff << 16, 1 << 32, 0x0c00 << 32, math.MaxUint32 << 32, math.MaxUint64 &^ 07777}
+	above := []uint64{0, 1 << 12, unix.S_IFREG, unix.S_IFDIR, 0xf000, 1 << 16, 1 << 31, 0xffff << 16, 1 << 32, 0x0c00 << 32, math.MaxUint32 << 32, math.MaxUint64 &^ 0o7777}
 	for _, arch := range filters.Archs {
 		nrs := make(map[string]uint32)
 		for nr, name := range numbers(t, arch.Name) {
@@ -535,7 +543,7 @@ func TestModeVerdicts(t *testing.T) {
 				var bad int
 				for _, flag := range flags {
 					for _, high := range above {
-						for mode := range uint64(010000) {
+						for mode := range uint64(0o10000) {
 							c := filters.Call{NR: nr, Arch: arch.Audit}
 							c.Args[m.index] = high | mode
 							if m.flags != 0 {
@@ -543,7 +551,7 @@ func TestModeVerdicts(t *testing.T) {
 							}
 							looks := m.flags == 0 || uint32(flag)&(unix.O_CREAT|tmpfile) != 0
 							want := filters.Allow
-							if isRoot(v) && looks && mode&06000 != 0 {
+							if isRoot(v) && looks && mode&0o6000 != 0 {
 								want = filters.Refuse(uint32(unix.EPERM))
 							}
 							got, err := filters.Eval(filter, c)
@@ -569,7 +577,7 @@ func tryModes(nrs map[string]uintptr) map[string]string {
 	unix.Umask(0)
 	results := make(map[string]string)
 	cwd := negative(100) // AT_FDCWD
-	for _, mode := range []uintptr{0755, 01755, 02755, 04755, 06755} {
+	for _, mode := range []uintptr{0o755, 0o1755, 0o2755, 0o4755, 0o6755} {
 		try := func(name, change string, args ...uintptr) {
 			nr, ok := nrs[name]
 			if !ok {
@@ -583,7 +591,7 @@ func tryModes(nrs map[string]uintptr) map[string]string {
 			}
 			fd := -1
 			if strings.Contains(name, "chmod") {
-				if fd, err = unix.Open(path, unix.O_CREAT|unix.O_RDWR, 0600); err != nil {
+				if fd, err = unix.Open(path, unix.O_CREAT|unix.O_RDWR, 0o600); err != nil {
 					panic(err)
 				}
 			}
@@ -612,7 +620,7 @@ func tryModes(nrs map[string]uintptr) map[string]string {
 			if err != nil {
 				panic(err)
 			}
-			results[key] = fmt.Sprintf("%#o", st.Mode&07777)
+			results[key] = fmt.Sprintf("%#o", st.Mode&0o7777)
 		}
 		dot := uintptr(unsafe.Pointer(&dotPath[0]))
 		how := unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode)}
@@ -657,7 +665,7 @@ func TestSetID(t *testing.T) {
 	for _, v := range filters.Variants {
 		cmd := child(v, "modes", string(nrsJSON))
 		cmd.Dir = t.TempDir()
-		if err := os.Chmod(cmd.Dir, 0700); err != nil {
+		if err := os.Chmod(cmd.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		out, err := cmd.Output()
@@ -682,10 +690,10 @@ func TestSetID(t *testing.T) {
 				want = "ENOSYS"
 			case strings.HasPrefix(rest, "existing"):
 				want = "0700"
-			case isRoot(v) && bits&06000 != 0:
+			case isRoot(v) && bits&0o6000 != 0:
 				want = "EPERM"
 			case strings.HasPrefix(name, "mkdir"): // takes no such bits, see mkdir(2)
-				want = fmt.Sprintf("%#o", bits&01777)
+				want = fmt.Sprintf("%#o", bits&0o1777)
 			}
 			if strings.HasPrefix(rest, "unnamed") && got == "EOPNOTSUPP" {
 				t.Logf("%s: this file system has no unnamed files", call)

@@ -69,7 +69,6 @@ var (
 	functions   = words("f g h k")
 	names       = words("x y z v w")
 	looseWords  = words("one two -x -rf --all --file=x a=b x.txt d/e ./d .. /dev/null /w/q 12 -1 + - -- @ % ^ : , = == . a:b a@b if then do } { ! in esac [[ ]] ] [ e1 é ü")
-	separators  = words("; ; ; ; ; & && || |")
 	assignments = words("= = = = = = = = = = = = = = = = = = = = += [0]=")
 )
 

@@ -93,6 +93,7 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 		}
 		for _, parts := range list {
 			n := len(out)
+			parts = joinLits(parts)
 			out = f.fields(parts, st, out, pos, end)
 			if looseBraces(parts) {
 				uncertainBraces(out[n:])
@@ -107,6 +108,27 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 		return out
 	}
 	return f.fields(w.Parts, st, out, pos, end)
+}
+
+// joinLits joins what braces took apart: ~{,x} is ~ and ~x.
+func joinLits(parts []syntax.WordPart) []syntax.WordPart {
+	var out []syntax.WordPart
+	for _, p := range parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok || len(out) == 0 {
+			out = append(out, p)
+			continue
+		}
+		before, ok := out[len(out)-1].(*syntax.Lit)
+		if !ok {
+			out = append(out, p)
+			continue
+		}
+		both := *before
+		both.Value += l.Value
+		out[len(out)-1] = &both
+	}
+	return out
 }
 
 const maxBraces = 64
@@ -482,6 +504,9 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 			if t != "" {
 				d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
 			}
+		}
+		if p.Exp != nil && (p.Exp.Op == syntax.DefaultUnset || p.Exp.Op == syntax.DefaultUnsetOrNull) && p.Exp.Word != nil && p.Exp.Word.Lit() != "" {
+			d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, p.Exp.Word.Lit()})
 		}
 		if p.Param.Value == "@" || p.Param.Value == "*" {
 			for _, name := range positional {

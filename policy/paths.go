@@ -135,7 +135,7 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 		if w.kind == literalWord {
 			real = f.j.resolved(raw)
 		}
-		at := filePath{names: bothPaths(lex, real), pattern: patternOf(raw, w)}
+		at := func() filePath { return filePath{names: bothPaths(lex, real), pattern: patternOf(raw, w)} }
 		if w.kind != literalWord && w.fixed > 0 && strings.HasPrefix(w.text, "/") && strings.Count(w.text[:w.fixed], "/") < 2 && lex != "/" {
 			lex = "/" // a pattern in the root
 		}
@@ -148,11 +148,11 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 			if insideAny(lex, f.j.scope.Hidden) {
 				detail = "hidden from commands"
 			}
-			worst = max(worst, f.addPath(c, FileRead, w, lex, reason, detail, riskOutside, at))
+			worst = max(worst, f.addPath(c, FileRead, w, lex, reason, detail, riskOutside, at()))
 		case real != "" && real != lex && !f.j.readable(real) && !harmlessDevice(real):
-			worst = max(worst, f.addPath(c, FileRead, w, real, OutsideRead, lex+" is a link to it", riskOutside, at))
+			worst = max(worst, f.addPath(c, FileRead, w, real, OutsideRead, lex+" is a link to it", riskOutside, at()))
 		case f.j.fileRules:
-			f.add(c, item{Target: Target{Action: FileRead, Resource: lex, Reason: InsideRoot, Dynamic: w.kind == dynamicWord}, risk: riskSafe, filePath: at})
+			f.add(c, item{Target: Target{Action: FileRead, Resource: lex, Reason: InsideRoot, Dynamic: w.kind == dynamicWord}, risk: riskSafe, filePath: at()})
 		}
 	}
 	return worst

@@ -138,6 +138,8 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 				st.bind(a.text[:n-1], a.from(n).value())
 				if changed {
 					f.j.setAttribute(a.text[:n-1])
+				}
+				if changed || a.computed { // not every shell splits the value
 					st.unknown(a.text[:n-1])
 				}
 			} else if !a.literal() || !syntax.ValidName(a.text) {

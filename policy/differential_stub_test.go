@@ -95,12 +95,15 @@ type start struct {
 
 func (s start) String() string { return fmt.Sprintf("%q as %s", s.argv, s.path) }
 
+// errLog says that what a batch of texts started is not known.
+var errLog = errors.New("a text wrote to the log")
+
 // readLog splits a log into its records. What is cut off at the end is dropped.
 func readLog(log []byte) (list []start, err error) {
 	for len(log) >= 8 {
 		n := binary.LittleEndian.Uint64(log)
 		if n > 10000 {
-			return nil, errors.New("a text wrote to the log")
+			return nil, errLog
 		}
 		fields := bytes.SplitN(log[8:], []byte{0}, int(n)+2)
 		if len(fields) < int(n)+2 {

@@ -61,7 +61,39 @@ func (f *frame) call(ce *syntax.CallExpr, st *state, in stdin, span [2]int) flow
 		}
 	}
 	f.tryMaybes(ce, c, st)
-	return f.run(c, st)
+	if len(ce.Assigns) == 0 {
+		return f.run(c, st)
+	}
+	return f.runWith(ce.Assigns, c, st)
+}
+
+// specialBuiltins keep the assignments that stand before them in a POSIX shell:
+// POSIX 2.14.
+const specialBuiltins = ": . break continue eval exec exit export readonly return set shift times trap unset"
+
+// runWith judges a command with assignments before it. What runs in this shell
+// sees them; they are gone behind it.
+func (f *frame) runWith(assigns []*syntax.Assign, c *command, st *state) flow {
+	before := st.vars
+	hide := func(s *state) {
+		for _, a := range assigns {
+			if a.Name != nil {
+				s.unknown(a.Name.Value)
+			}
+		}
+	}
+	hide(st)
+	during := st.vars
+	fl := f.run(c, st)
+	keeps := f.lang == syntax.LangPOSIX && (len(c.argv) == 0 || listed(specialBuiltins, c.argv[0].text))
+	for _, s := range [...]*state{&fl.ok, &fl.err} {
+		if s.vars == during && !keeps {
+			s.vars = before
+		} else {
+			hide(s)
+		}
+	}
+	return fl
 }
 
 func (j *judge) newCommand() *command {
@@ -543,7 +575,7 @@ loop:
 		inner.noFunc = false
 	}
 	fl := f.run(inner, cur)
-	if w.same {
+	if w.same && path.Base(c.argv[0].text) != "exec" {
 		return fl
 	}
 	st.dirs, st.likely = start.dirs, start.likely

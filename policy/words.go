@@ -571,8 +571,8 @@ func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
 	if p.Backquotes && strings.Contains(d.f.node(p), "\\`") {
 		d.f.j.note(ShellDifference, "backquotes in backquotes", d.f.spanOf(p))
 	}
-	if p.Backquotes && strings.Contains(d.f.node(p), "<<") && strings.Contains(d.f.node(p), "\\") {
-		d.f.j.note(ShellDifference, "a here-document with a backslash in backquotes", d.f.spanOf(p))
+	if p.Backquotes && strings.Contains(d.f.node(p), "<<") {
+		d.f.j.note(ShellDifference, "a here-document in backquotes", d.f.spanOf(p))
 	}
 	if p.Backquotes && quoted && strings.ContainsAny(d.f.node(p), "\"'") {
 		d.f.j.note(ShellDifference, "quotes in backquotes in quotes", d.f.spanOf(p))

@@ -29,7 +29,7 @@ func TestExamples(t *testing.T) {
 			"$ echo hello > greeting && cat greeting\nhello\nexit status 0\n",
 			"it cannot write there\nexit status 0\n",
 			"$ rm -rf ~\ndenied: ",
-			"$ sleep 60\nended: timeout\n",
+			"$ sleep 600\nended: timeout\n",
 		}},
 		{[]string{"approve", "echo hello"}, "", []string{`{"stdout":"hello\n","cause":"exited","exit":0}`}},
 		{[]string{"approve", "rm -rf src"}, "n\n", []string{"rm -rf src", "[y/N]", `"exit":-1,"error":"needs approval`, "the user said no"}},

@@ -29,13 +29,13 @@ func main() {
 		"echo hello > greeting && cat greeting",
 		"python3 -c 'open(\"/etc/embed\", \"w\")' 2>/dev/null || echo it cannot write there",
 		"rm -rf ~",
-		"sleep 60",
+		"sleep 600",
 	} {
 		fmt.Println("$", script)
 		result, err := runner.Run(context.Background(), runner.Command{
 			Script:  script,
 			Dir:     workspace,
-			Timeout: time.Second,
+			Timeout: 10 * time.Second,
 		})
 		var denied *policy.DeniedError
 		switch {

@@ -189,7 +189,7 @@ func (f *frame) script(st *state, in stdin) output {
 		f.rawScan(f.text, st)
 		f.text = text
 	}
-	if strings.HasSuffix(f.text, "\\") {
+	if strings.HasSuffix(strings.TrimRight(f.text, "\n"), "\\") {
 		f.j.note(ShellDifference, "a backslash at the end of the text", f.span(len(f.text)-1, len(f.text)))
 	}
 	if strings.Contains(f.text, "$\\\n") {
@@ -545,7 +545,13 @@ func (f *frame) operator(op syntax.BinCmdOperator, st state, x flow, right *synt
 	default: // | and |&; with lastpipe the right side runs in the current shell
 		if _, ok := right.Cmd.(*syntax.TimeClause); ok {
 			f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "time") // here it is the program
-			defer func() { f.wrappers = f.wrappers[:len(f.wrappers)-1] }()
+			before := len(f.j.items)
+			defer func() {
+				f.wrappers = f.wrappers[:len(f.wrappers)-1]
+				if !f.j.execs(before) {
+					f.j.note(ShellDifference, "a program where the keyword time is read", f.spanOf(right))
+				}
+			}()
 		}
 		y := f.stmt(right, st.fork(), x.out.pipe())
 		return flow{ok: st, err: st, out: y.out}

@@ -136,6 +136,10 @@ func (s *optionScan) cluster() scanResult {
 	switch {
 	case strings.Contains(s.value, c):
 		s.buf.has = true
+		if s.rest != "" && s.first && w.split {
+			s.bad, s.rest = w, "" // it may leave nothing, and the value be the next word
+			return scanUnknown
+		}
 		if s.rest != "" {
 			s.buf.value, s.rest = w.from(at+1), ""
 			return scanOption

@@ -46,6 +46,9 @@ func (f *frame) call(ce *syntax.CallExpr, st *state, in stdin, span [2]int) flow
 			continue
 		}
 		c.env = f.assign(a, st, false) || c.env
+		if len(ce.Assigns) > 1 {
+			st.unknown(a.Name.Value) // to those behind it
+		}
 	}
 	argv := f.j.newWords(len(ce.Args))
 	for _, w := range ce.Args {

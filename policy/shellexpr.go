@@ -552,6 +552,9 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 		switch r.Op {
 		case syntax.DplIn, syntax.DplOut:
 			dup := w.literal() && (w.text == "-" || isNumber(strings.TrimSuffix(w.text, "-")) && !strings.HasPrefix(w.text, "-"))
+			if word := f.node(r.Word); len(word) > 1 && word[0] == '-' {
+				f.j.note(ShellDifference, "a descriptor that is closed, and a word", span)
+			}
 			if w.literal() && strings.ContainsAny(w.text, "$`") {
 				// bash expands the word a second time.
 				f.j.note(ShellDifference, "a descriptor that is expanded twice", span)
@@ -617,7 +620,13 @@ func (f *frame) heredoc(r *syntax.Redirect, st *state) word {
 		if len(r.Hdoc.Parts) == 0 {
 			return literal("")
 		}
-		return literal(withoutTabs(r, f.node(r.Hdoc)))
+		body := f.node(r.Hdoc)
+		// It reaches to the end of the line that ends it.
+		end := strings.NewReplacer("'", "", "\"", "", "\\", "").Replace(f.node(r.Word))
+		if k := strings.LastIndexByte(body, '\n') + 1; strings.TrimLeft(body[k:], "\t") == end {
+			body = body[:k]
+		}
+		return literal(withoutTabs(r, body))
 	}
 	if strings.Contains(f.node(r.Hdoc), "\\\n") {
 		f.j.note(ShellDifference, "a continued line in a here-document", f.spanOf(r))

@@ -83,6 +83,10 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 				}
 			}
 		}
+		if src := f.source(pos, end); strings.Contains(src, "~") && strings.Contains(src, "=") {
+			// What comes out of braces does not have the form of an assignment.
+			f.j.note(ShellDifference, "a tilde behind = and braces", f.span(pos, end))
+		}
 		list, ok := braces(split.Parts, nil, maxBraces)
 		if !ok {
 			// Too many to list: what is inside still runs once.

@@ -132,7 +132,7 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 		// in a spelling that the parser does not know.
 		changed := false
 		for _, a := range args {
-			changed = changed || a.text != "" && a.text[0] == '-' && strings.ContainsAny(a.text, "ulcin")
+			changed = changed || a.literal() && changesValues(a)
 			if n := assignment(a.text); n > 0 && a.fixed >= n {
 				f.assigned(a.text[:n-1], a.from(n), c.span, false)
 				st.bind(a.text[:n-1], a.from(n).value())

@@ -413,7 +413,7 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 		if a.Name == nil && a.Value != nil {
 			for _, w := range f.expand(a.Value, &st, nil) {
 				f.declareWord(variant, w, f.spanOf(a), &st)
-				changed = changed || strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "ulcin") || !w.literal()
+				changed = changed || changesValues(w)
 				readonly = readonly || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "r")
 			}
 			continue
@@ -458,6 +458,12 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 		}
 	}
 	return through(st)
+}
+
+// changesValues reports an option of declare with which a value is not assigned
+// as it is written: an attribute, or an option that is refused.
+func changesValues(w word) bool {
+	return !w.literal() || w.text != "--" && (strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+")) && strings.Trim(w.text[1:], "xgtr") != ""
 }
 
 func (j *judge) setAttribute(name string) {

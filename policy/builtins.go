@@ -130,10 +130,11 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 	case "export", "declare", "local", "readonly", "typeset", "nameref":
 		// As a command and not as a declaration: reached through a wrapper or
 		// in a spelling that the parser does not know.
-		changed := false
+		changed := f.misplaced(name)
 		for _, a := range args {
 			changed = changed || a.literal() && changesValues(a)
 			if n := assignment(a.text); n > 0 && a.fixed >= n {
+				f.local(name, a.text[:n-1])
 				f.assigned(a.text[:n-1], a.from(n), c.span, false)
 				st.bind(a.text[:n-1], a.from(n).value())
 				if changed {

@@ -25,6 +25,8 @@ type judge struct {
 
 	git          bool              // git is called
 	attributes   map[string]bool   // variables that change what is assigned to them
+	calls        int               // functions that are being followed
+	locals       []string          // variables of the innermost of them
 	functions    bool              // the text defines functions
 	denyRules    bool              // the policy has rules that deny
 	fileRules    bool              // and rules about reading

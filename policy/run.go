@@ -234,10 +234,19 @@ func (f *frame) callFunc(fn *function, c *command, st *state) flow {
 			st.bind(name, value{state: boundText})
 		}
 	}
+	outer := f.j.locals
+	f.j.locals = nil
+	f.j.calls++
 	f.j.repeat++
 	fl := f.stmt(fn.body, *st, c.in)
 	f.j.repeat--
+	f.j.calls--
+	own := f.j.locals
+	f.j.locals = outer
 	for _, s := range [...]*state{&fl.ok, &fl.err} {
+		for _, name := range own {
+			s.unknown(name) // what it was when it became local
+		}
 		for _, name := range positional {
 			if v := saved.lookup(name); s.lookup(name) != v {
 				if v.state == unbound {

@@ -408,7 +408,7 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 		return through(st)
 	}
 	before := st // every word is expanded before the first is assigned
-	changed, readonly := false, variant == "readonly"
+	changed, readonly := f.misplaced(variant), variant == "readonly"
 	for _, a := range c.Args {
 		if a.Name == nil && a.Value != nil {
 			for _, w := range f.expand(a.Value, &st, nil) {
@@ -417,6 +417,9 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 				readonly = readonly || strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "r")
 			}
 			continue
+		}
+		if a.Name != nil {
+			f.local(variant, a.Name.Value)
 		}
 		if a.Name != nil && changed {
 			// An attribute changes what is assigned, now and later.
@@ -458,6 +461,18 @@ func (f *frame) declare(c *syntax.DeclClause, st state) flow {
 		}
 	}
 	return through(st)
+}
+
+// misplaced reports local outside of a function, which is refused.
+func (f *frame) misplaced(variant string) bool {
+	return variant == "local" && f.j.calls == 0 && len(f.inFunc) == 0
+}
+
+// local records a variable that is gone behind the function.
+func (f *frame) local(variant, name string) {
+	if f.j.calls > 0 && listed("local declare typeset", variant) {
+		f.j.locals = append(f.j.locals, name)
+	}
 }
 
 // changesValues reports an option of declare with which a value is not assigned

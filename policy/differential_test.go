@@ -33,11 +33,11 @@ import (
 // listed, unless it said that it could not know.
 
 // opaqueReasons say that what runs cannot be known from the text, as do the
-// notes in Decision.Opaque. A script in a file is known to run, but not what it
-// starts.
+// notes in Decision.Opaque. A script in a file, or in one that a variable names,
+// is known to run, but not what it starts.
 var opaqueReasons = []policy.Reason{
 	policy.DynamicName, policy.DynamicCode, policy.PipedCode, policy.ForeignShell, policy.UnknownWrapper,
-	policy.ShadowedName, policy.ArithmeticCode, policy.DynamicExpansion, policy.Script,
+	policy.ShadowedName, policy.ArithmeticCode, policy.DynamicExpansion, policy.Script, policy.EnvInjection,
 }
 
 func opaque(d policy.Decision) bool {

@@ -282,14 +282,13 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	}
 	defer block.Close()
 
-	// A helper takes as long to start as the survey of the host does, so both
-	// go on at once.
-	launched := make(chan error, 1)
-	go func() { launched <- p.launch(cmd, id, tier, spec.Network, block, group.files) }()
-	s, h, err := surveyAndCompile(cmd, spec, id, tier, t, group)
-	if launchErr := <-launched; launchErr != nil {
-		return nil, launchErr
+	// A helper takes longer to start than the survey of the host does, so it is
+	// started first. Both at once would be slower: while a process with threads
+	// is copied, the others wait at every page that they touch.
+	if err := p.launch(cmd, id, tier, spec.Network, block, group.files); err != nil {
+		return nil, err
 	}
+	s, h, err := surveyAndCompile(cmd, spec, id, tier, t, group)
 	if err == nil {
 		p.report = report(h, spec, p.cgroup, group.lacking, why)
 		err = holdsAll(p.report, spec)

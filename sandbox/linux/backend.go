@@ -68,29 +68,22 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h, err := prepare(cmd, spec, id, userNamespace)
+	// The cgroup is made, and removed again, to see which kind it is. Whether
+	// namespaces are to be had only a start can tell.
+	p := &process{limits: spec.Limits}
+	group, err := p.join(spec)
 	if err != nil {
+		return "", errors.Join(err, p.clean())
+	}
+	defer group.close()
+	s, h, err := surveyAndCompile(cmd, spec, id, userNamespace, targetOf(cmd), group)
+	if err == nil {
+		err = holdsAll(report(h, spec, p.cgroup, group.lacking, nil), spec)
+	}
+	if err := errors.Join(err, p.clean()); err != nil {
 		return "", err
 	}
-	// What would be done where all that is tried is to be had. A cgroup is made
-	// and removed to see which kind it is.
-	h.lacks = []string{"memory", "pids"}
-	if c, err := makeCgroup(spec.Limits); err == nil {
-		h.lacks, h.cgroupInto = c.lacks, slices.ContainsFunc(c.groups, func(g group) bool { return g.unified })
-		for _, g := range c.groups {
-			if !g.unified {
-				h.cgroupTasks++
-			}
-		}
-		if err := c.delete(); err != nil {
-			return "", err
-		}
-	}
-	s, err := compile(spec, h, targetOf(cmd))
-	if err != nil {
-		return "", err
-	}
-	return s.String(), nil
+	return "where namespaces are to be had:\n" + s.String(), nil
 }
 
 func validate(cmd *exec.Cmd, spec sandbox.Spec) error {

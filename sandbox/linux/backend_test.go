@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -381,6 +382,54 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// TestBlindLook: a secret that cannot be looked for stops the run, it does not
+// pass for absent.
+func TestBlindLook(t *testing.T) {
+	f := newFixture(t)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &old)
+	fd, err := unix.Open("/", unix.O_PATH, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
+	h := &host{files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, names: map[string]int{}}
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(fd), Max: old.Max})
+	h.look(f.home + "/.ssh")
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &old)
+	h.closeDirs()
+	if !errors.Is(h.failed, unix.EMFILE) {
+		t.Errorf("%v, want EMFILE", h.failed)
+	}
+}
+
+// TestOtherPlaces finds where else a hidden directory, or a part of it, shows.
+func TestOtherPlaces(t *testing.T) {
+	f := newFixture(t)
+	for _, d := range []string{"/whole/.ssh", "/part", "/else"} {
+		if err := os.MkdirAll(f.home+d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &host{
+		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, names: map[string]int{},
+		mounts: []mount{
+			{dev: "1:1", root: "/", point: "/"},
+			{dev: "1:1", root: f.home, point: f.home + "/whole"},
+			{dev: "1:1", root: f.home + "/.ssh/sub", point: f.home + "/part"},
+			{dev: "1:2", root: "/", point: f.home + "/else"},
+		},
+	}
+	defer h.closeDirs()
+	want := []string{f.home + "/whole/.ssh", f.home + "/part"}
+	if got := h.otherPlaces(f.home + "/.ssh"); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestHelperLost(t *testing.T) {
 	requireNamespaces(t)
 	f := newFixture(t)
@@ -522,6 +571,53 @@ func TestWorkspaceBelowTmp(t *testing.T) {
 	f.spec.Protect = nil
 	if got := f.in(t, userNamespace, "content", ws+"/f", "file"); got != "" {
 		t.Errorf("/tmp as the workspace: %s", got)
+	}
+}
+
+// TestSetup shows what a start does, refuses what it refuses, and leaves nothing.
+func TestSetup(t *testing.T) {
+	requireNamespaces(t)
+	f := newFixture(t)
+	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: f.ws, Env: []string{}}
+	before := traces(t)
+	text, err := New().Setup(cmd, f.spec)
+	if err != nil || !strings.Contains(text, "place mount "+f.ws) || !strings.Contains(text, "execute /bin/true") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	f.spec.Require = []string{"seatbelt"}
+	if _, err := New().Setup(cmd, f.spec); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a layer that no Linux has: %v, want ErrUnsupported", err)
+	}
+	if _, err := New().Start(context.Background(), cmd, f.spec); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a start that requires it: %v, want ErrUnsupported", err)
+	}
+	if after := traces(t); after != before {
+		t.Errorf("left behind:\nbefore %s\nafter  %s", before, after)
+	}
+}
+
+// TestRequire: no layer that is missing passes that may not, none that is less
+// than required.
+func TestRequire(t *testing.T) {
+	report := sandbox.Report{Layers: []sandbox.Layer{
+		{Name: sandbox.LayerLandlock, State: sandbox.Missing}, {Name: sandbox.LayerCgroup, State: sandbox.Weaker}, {Name: sandbox.LayerSeccomp, State: sandbox.Enforced},
+	}}
+	for _, c := range []struct {
+		require, may []string
+		ok           bool
+	}{
+		{nil, nil, false},
+		{nil, []string{sandbox.LayerCgroup}, false},
+		{nil, []string{sandbox.LayerLandlock}, true},
+		{[]string{sandbox.LayerSeccomp}, []string{sandbox.LayerLandlock}, true},
+		{[]string{sandbox.LayerLandlock}, []string{sandbox.LayerLandlock}, false},
+		{[]string{sandbox.LayerCgroup}, []string{sandbox.LayerLandlock, sandbox.LayerCgroup}, false},
+		{[]string{"nonsense"}, []string{sandbox.LayerLandlock}, false},
+	} {
+		err := holdsAll(report, sandbox.Spec{Require: c.require, AllowMissing: c.may})
+		if (err == nil) != c.ok || err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("require %v, allow missing %v: %v", c.require, c.may, err)
+		}
 	}
 }
 
@@ -677,6 +773,12 @@ func TestWatch(t *testing.T) {
 		}
 		if exit := run("memory", strconv.Itoa(384<<20), "3000"); !exit.OOM || exit.Status.Signal() != unix.SIGKILL {
 			t.Errorf("%v: 384 MiB under a cap of 256: %+v", tier, exit)
+		}
+		if os.Geteuid() == 0 {
+			// The list of groups comes first in /proc/PID/status, and can be long.
+			if exit := run("memory", strconv.Itoa(384<<20), "3000", "groups"); !exit.OOM {
+				t.Errorf("%v: 384 MiB under a cap of 256, in 3,000 groups: %+v", tier, exit)
+			}
 		}
 		if tier.mounts() {
 			if exit := run("fill", "/tmp/fill", strconv.Itoa(384<<20), "3000"); !exit.OOM {

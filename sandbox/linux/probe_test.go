@@ -116,6 +116,15 @@ var probes = map[string]func(args []string) error{
 		return nil
 	},
 	"memory": func(a []string) error {
+		if len(a) > 2 {
+			groups := make([]int, 3000)
+			for i := range groups {
+				groups[i] = i + 1
+			}
+			if err := syscall.Setgroups(groups); err != nil {
+				return err
+			}
+		}
 		n, _ := strconv.Atoi(a[0])
 		b := make([]byte, n)
 		for i := 0; i < n; i += 4096 {

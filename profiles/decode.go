@@ -86,8 +86,12 @@ type environment struct {
 type toolCall struct {
 	Timeout    string `toml:"timeout"` // "90s", "5m"
 	MaxTimeout string `toml:"max-timeout"`
-	Grace      string `toml:"grace"`
-	Output     string `toml:"output"` // "16M", "unlimited"
+
+	BackgroundTimeout    string `toml:"background-timeout"`
+	MaxBackgroundTimeout string `toml:"max-background-timeout"`
+
+	Grace  string `toml:"grace"`
+	Output string `toml:"output"` // "16M", "unlimited"
 }
 
 type rule struct {
@@ -162,13 +166,19 @@ func Parse(name string, data []byte) (*Profile, error) {
 	p.Limits.OpenFiles = cmp.Or(p.Limits.OpenFiles, defaultOpenFiles)
 
 	p.ToolCall = ToolCall{
-		Timeout:    check.duration(in.ToolCall.Timeout, "tool-call", "timeout"),
-		MaxTimeout: check.duration(in.ToolCall.MaxTimeout, "tool-call", "max-timeout"),
-		Grace:      check.duration(in.ToolCall.Grace, "tool-call", "grace"),
-		Output:     max(0, check.size(in.ToolCall.Output, "tool-call", "output")),
+		Timeout:              check.duration(in.ToolCall.Timeout, "tool-call", "timeout"),
+		MaxTimeout:           check.duration(in.ToolCall.MaxTimeout, "tool-call", "max-timeout"),
+		BackgroundTimeout:    check.duration(in.ToolCall.BackgroundTimeout, "tool-call", "background-timeout"),
+		MaxBackgroundTimeout: check.duration(in.ToolCall.MaxBackgroundTimeout, "tool-call", "max-background-timeout"),
+
+		Grace:  check.duration(in.ToolCall.Grace, "tool-call", "grace"),
+		Output: max(0, check.size(in.ToolCall.Output, "tool-call", "output")),
 	}
 	if p.ToolCall.Timeout > p.ToolCall.MaxTimeout && p.ToolCall.MaxTimeout != 0 {
 		check.that(fmt.Errorf("above max-timeout, %v", p.ToolCall.MaxTimeout), "tool-call", "timeout")
+	}
+	if p.ToolCall.BackgroundTimeout > p.ToolCall.MaxBackgroundTimeout && p.ToolCall.MaxBackgroundTimeout != 0 {
+		check.that(fmt.Errorf("above max-background-timeout, %v", p.ToolCall.MaxBackgroundTimeout), "tool-call", "background-timeout")
 	}
 
 	p.Rules = check.rules(in.Rules)

@@ -151,7 +151,7 @@ reason = "ask first"
 	if p.Limits != want || p.MemoryShare != 0 {
 		t.Errorf("limits %+v, share %v, want %+v", p.Limits, p.MemoryShare, want)
 	}
-	if p.ToolCall != (ToolCall{90 * time.Second, time.Hour, time.Second / 2, 1 << 20}) {
+	if p.ToolCall != (ToolCall{Timeout: 90 * time.Second, MaxTimeout: time.Hour, Grace: time.Second / 2, Output: 1 << 20}) {
 		t.Errorf("%+v", p.ToolCall)
 	}
 	if len(p.Rules) != 1 || p.Rules[0].Source != "dir/mine.toml:31" || p.Rules[0].Verdict != policy.Deny {

@@ -77,6 +77,8 @@ type Profile struct {
 type ToolCall struct {
 	Timeout    time.Duration // when the caller gives none; 0 = MaxTimeout
 	MaxTimeout time.Duration // the most a caller may ask for; 0 = no time-outs
-	Grace      time.Duration // between TERM and KILL; 0 = none
-	Output     int64         // bytes of output that end the command; 0 = no limit
+	// The same for what runs in the background.
+	BackgroundTimeout, MaxBackgroundTimeout time.Duration
+	Grace                                   time.Duration // between TERM and KILL; 0 = none
+	Output                                  int64         // bytes of output that end the command; 0 = no limit
 }

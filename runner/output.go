@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -37,11 +38,14 @@ func (s Stream) Truncated() bool { return s.Bytes > int64(len(s.Tail)) }
 
 // tail is a writer that keeps the end of what is written to it.
 type tail struct {
+	mu    sync.Mutex
 	buf   []byte
 	bytes int64
 }
 
 func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	n := len(p)
 	t.bytes += int64(n)
 	if n > TailSize {
@@ -57,7 +61,9 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) stream() Stream {
-	end := t.buf[max(0, len(t.buf)-TailSize):]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	end := slices.Clone(t.buf[max(0, len(t.buf)-TailSize):])
 	return Stream{Tail: end, Bytes: t.bytes}
 }
 

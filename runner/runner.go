@@ -7,6 +7,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,9 @@ type Command struct {
 	// watches. Without it the call is that of a tool and takes the profile's
 	// [profiles.ToolCall].
 	Wrapper bool
+	// Background takes the time-outs that the profile has for tasks in the
+	// background instead.
+	Background bool
 	// Timeout ends the command; 0 means the profile's for a tool's call, none
 	// for a wrapper's.
 	Timeout time.Duration
@@ -157,6 +161,13 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 		names:   k.spec.Protect,
 		result:  Result{Decision: k.decision, Notices: k.notices},
 		done:    make(chan struct{}),
+		stop:    make(chan struct{}),
+		detach:  make(chan struct{}),
+		settled: make(chan struct{}),
+	}
+	if !k.Wrapper {
+		tool := k.profile.ToolCall
+		task.detached = cmp.Or(tool.BackgroundTimeout, tool.MaxBackgroundTimeout)
 	}
 	go task.see(ctx, k.Timeout, k.Grace)
 	return task, nil
@@ -363,18 +374,17 @@ func (c *Command) limit() error {
 	}
 
 	tool := c.Profile.ToolCall
-	if tool.MaxTimeout > 0 && c.Timeout > tool.MaxTimeout {
+	timeout, most := tool.Timeout, tool.MaxTimeout
+	if c.Background {
+		timeout, most = tool.BackgroundTimeout, tool.MaxBackgroundTimeout
+	}
+	if most > 0 && c.Timeout > most {
 		return &CommandError{
 			Field: "timeout", Value: c.Timeout.String(),
-			Err: fmt.Errorf("profile %s allows at most %v", c.Profile.Name, tool.MaxTimeout),
+			Err: fmt.Errorf("profile %s allows at most %v", c.Profile.Name, most),
 		}
 	}
-	if c.Timeout == 0 {
-		c.Timeout = tool.Timeout
-	}
-	if c.Timeout == 0 {
-		c.Timeout = tool.MaxTimeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, timeout, most)
 	if c.Grace == 0 {
 		c.Grace = tool.Grace
 	}

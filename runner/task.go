@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,7 +26,7 @@ const (
 	Exited      Cause = "exited"       // by itself; ExitCode is valid
 	Signalled   Cause = "signalled"    // by Result.Signal, not from here
 	TimedOut    Cause = "timeout"      // Command.Timeout or the context's deadline
-	Cancelled   Cause = "cancelled"    // the context
+	Cancelled   Cause = "cancelled"    // the context, or Task.Stop
 	OutputLimit Cause = "output-limit" // Command.OutputLimit
 	OOM         Cause = "oom"          // the memory limit killed a process and the program failed
 	PIDsLimit   Cause = "pids-limit"   // the process limit refused a process and the program failed
@@ -72,6 +72,12 @@ type Task struct {
 	result  Result
 	done    chan struct{}
 	ended   atomic.Bool
+
+	detached time.Duration // the time-out of a detached task, from its start; 0 = none
+	detach   chan struct{} // taken until settled is closed: the task ends
+	settled  chan struct{}
+	stop     chan struct{}
+	stopOnce sync.Once
 }
 
 // Signal sends sig to the program. It is an error after the end.
@@ -92,6 +98,30 @@ func (t *Task) Sandbox() sandbox.Report { return t.proc.Report() }
 func (t *Task) Wait() Result {
 	<-t.done
 	return t.result
+}
+
+// Done is closed when Wait would return at once.
+func (t *Task) Done() <-chan struct{} { return t.done }
+
+// Output is what the command has written so far, as in Result.Output. It may be
+// called at any time.
+func (t *Task) Output() Output { return t.streams.output() }
+
+// Stop ends the command as the end of its context does, SIGTERM, the grace
+// time, SIGKILL to every process, and returns how it ended.
+func (t *Task) Stop() Result {
+	t.stopOnce.Do(func() { close(t.stop) })
+	return t.Wait()
+}
+
+// Detach lets the task go on without its context and the Command's Timeout.
+// From then on only Stop and the profile's time-out for tasks in the background
+// end it, which counts from the start; a wrapper's call has none.
+func (t *Task) Detach() {
+	select {
+	case t.detach <- struct{}{}:
+	case <-t.settled:
+	}
 }
 
 // see sees the task through to its end.
@@ -118,18 +148,32 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 
 	var cause Cause
 	var last end
-	select {
-	case last = <-ended:
-	case <-expired:
-		cause = TimedOut
-	case <-ctx.Done():
-		cause = Cancelled
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	over, began := false, time.Now()
+	for !over && cause == "" {
+		select {
+		case last = <-ended:
+			over = true
+		case <-expired:
 			cause = TimedOut
+		case <-ctx.Done():
+			cause = Cancelled
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				cause = TimedOut
+			}
+		case <-t.stop:
+			cause = Cancelled
+		case <-t.streams.limit.reached:
+			cause = OutputLimit
+		case <-t.detach:
+			ctx, expired = context.WithoutCancel(ctx), nil
+			if t.detached > 0 {
+				timer := time.NewTimer(time.Until(began.Add(t.detached)))
+				defer timer.Stop()
+				expired = timer.C
+			}
 		}
-	case <-t.streams.limit.reached:
-		cause = OutputLimit
 	}
+	close(t.settled)
 	if cause != "" {
 		t.proc.SignalAll(syscall.SIGTERM)
 		// A stopped process sees SIGTERM only after it goes on.
@@ -334,8 +378,7 @@ func (s *streams) finish() {
 func (s *streams) output() Output {
 	var out Output
 	for i, to := range []*Stream{&out.Stdout, &out.Stderr} {
-		t := s.tails[i]
-		if t != nil && !slices.ContainsFunc(s.outlets, func(o *outlet) bool { return o.to == io.Writer(t) && !o.delivered() }) {
+		if t := s.tails[i]; t != nil {
 			*to = t.stream()
 		}
 	}

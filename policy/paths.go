@@ -206,10 +206,25 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 // peer is the host and port of /dev/tcp/HOST/PORT: Bash manual 3.6.
 func peer(p string) string {
 	host, port, _ := strings.Cut(strings.TrimPrefix(p[len("/dev/tcp"):], "/"), "/")
-	if strings.Contains(host, ":") {
+	return connection(host, port)
+}
+
+// connection is the host and port that a program is given, in the spelling of
+// rules; what is no host, or no port, stays as it was written.
+func connection(host, port string) string {
+	bare := host
+	if strings.Count(host, ":") > 1 && host[0] != '[' {
 		host = "[" + host + "]"
 	}
-	return host + ":" + port
+	h, err := ParseHost(host)
+	n, ok := portNumber(port)
+	switch {
+	case err != nil && port == "":
+		return bare
+	case err != nil || !ok && port != "":
+		return host + ":" + port
+	}
+	return h.WithPort(n)
 }
 
 // writeTo judges a change to lex, written as raw, which really changes real,

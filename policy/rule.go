@@ -2,8 +2,8 @@ package policy
 
 import (
 	"fmt"
-	"net/netip"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -56,14 +56,13 @@ func (r *Rule) check() string {
 		if _, err := path.Match(strings.ReplaceAll(r.Pattern, "**", "*"), ""); err != nil {
 			return "the path pattern is malformed"
 		}
-	case NetworkTo, EnvSet, Tool:
+	case NetworkTo:
+		if problem := r.checkHost(); problem != "" {
+			return problem
+		}
+	case EnvSet, Tool:
 		if strings.ContainsAny(r.Pattern, " \t\n") {
 			return "the pattern holds a blank"
-		}
-		if host, _ := splitHost(r.Pattern); r.action() == NetworkTo && strings.Contains(host, ":") {
-			if _, err := netip.ParseAddr(host); err != nil {
-				return "neither a host name nor an address; write an IPv6 address in brackets, as in [::1]:443"
-			}
 		}
 		if r.Verdict == Allow && strings.Trim(r.Pattern, "*.") == "" {
 			return "an allow rule for everything; name what is allowed"
@@ -79,6 +78,22 @@ func (r *Rule) check() string {
 	for _, e := range r.NotMatch {
 		if r.holdsFor(e) {
 			return fmt.Sprintf("its counter-example %q matches", e)
+		}
+	}
+	return ""
+}
+
+func (r *Rule) checkHost() string {
+	p, err := ParseHostPattern(r.Pattern)
+	if err != nil {
+		return err.(*HostError).Problem
+	}
+	if r.Verdict == Allow && p.all {
+		return "an allow rule for everything; name what is allowed"
+	}
+	for _, e := range slices.Concat(r.Match, r.NotMatch) {
+		if _, _, err := ParseHostPort(e); err != nil {
+			return fmt.Sprintf("its example %q is no host: %s", e, err.(*HostError).Problem)
 		}
 	}
 	return ""
@@ -152,9 +167,16 @@ func second(pattern string) (t2 string) {
 func noBraces(t string) string { return strings.NewReplacer("{", "", "}", "", ",", "").Replace(t) }
 
 // holdsFor evaluates an example: a command line for process.exec, else a path,
-// a host or a name.
+// a host (at port 443 where it names none) or a name.
 func (r *Rule) holdsFor(example string) bool {
 	p := Policy{Rules: []Rule{*r}}
+	if r.action() == NetworkTo {
+		h, port, _ := ParseHostPort(example)
+		if port == 0 {
+			port = 443
+		}
+		example = h.WithPort(port)
+	}
 	if r.action() != Exec && r.action() != FileRead && r.action() != FileWrite {
 		j := newJudge(&p, exampleScope)
 		return j.match(&item{Target: Target{Action: r.action(), Resource: example}}) != nil
@@ -257,7 +279,15 @@ func (j *judge) holds(r *Rule, it *item) bool {
 		}
 		return allow
 	case NetworkTo:
-		return matchHost(r.Pattern, it.Resource)
+		p, err := ParseHostPattern(r.Pattern)
+		if err != nil {
+			return !allow // a rule that nobody can read
+		}
+		h, port, _ := ParseHostPort(it.Resource)
+		if allow {
+			return p.Allows(h, port)
+		}
+		return p.Matches(h, port)
 	default:
 		return matchGlob(r.Pattern, it.Resource)
 	}
@@ -386,36 +416,6 @@ func matchGlob(pattern, s string) bool {
 		p++
 	}
 	return p == len(pattern)
-}
-
-// matchHost matches host[:port] with a leading "*." for any sub-domain.
-func matchHost(pattern, resource string) bool {
-	host, port := splitHost(resource)
-	want, wantPort := splitHost(pattern)
-	if wantPort != "" && wantPort != port {
-		return false
-	}
-	if suffix, ok := strings.CutPrefix(want, "*."); ok {
-		return strings.HasSuffix(host, "."+suffix)
-	}
-	return want == host
-}
-
-// splitHost separates the port, "" for none, from a host in the one spelling
-// that is compared: of the many that an IPv6 address has, that of RFC 5952
-// without brackets, and an IPv4 address for one that is mapped into IPv6.
-func splitHost(s string) (host, port string) {
-	host = strings.ToLower(s)
-	if k := strings.LastIndexByte(host, ']'); k >= 0 {
-		host, port = host[:k+1], strings.TrimPrefix(host[k+1:], ":")
-		host = strings.TrimPrefix(host[:k], "[")
-	} else if strings.Count(host, ":") < 2 {
-		host, port, _ = strings.Cut(host, ":")
-	}
-	if a, err := netip.ParseAddr(host); err == nil {
-		host = a.Unmap().String()
-	}
-	return host, port
 }
 
 // matchPath matches a path pattern in the manner of gitignore(5): "/" at the

@@ -84,6 +84,9 @@ func TestRules(t *testing.T) {
 		{"export FOO=1", []Rule{{Action: EnvSet, Verdict: Allow, Pattern: "FOO"}}, Allow},
 		{"export FOO=1", []Rule{{Action: EnvSet, Verdict: Deny, Pattern: "F*"}}, Deny},
 		{"cat < /dev/tcp/example.com/80", []Rule{{Action: NetworkTo, Verdict: Deny, Pattern: "*.com"}}, Deny},
+		{"cat < /dev/tcp/0x7f.1/80", []Rule{{Action: NetworkTo, Verdict: Deny, Pattern: "*"}}, Deny},
+		{"cat < /dev/tcp/::1/80", []Rule{{Action: NetworkTo, Verdict: Deny, Pattern: "[::1]"}}, Deny},
+		{"cat < /dev/tcp/EXAMPLE.com./80", []Rule{{Action: NetworkTo, Verdict: Deny, Pattern: "example.com"}}, Deny},
 	} {
 		p := &Policy{Rules: tt.rules}
 		if d := p.Decide(tt.cmd, corpusScope()); d.Verdict != tt.want {
@@ -139,6 +142,13 @@ func TestCheck(t *testing.T) {
 		{Rule{Verdict: Allow, Action: NetworkTo, Pattern: "*"}, "everything"},
 		{Rule{Verdict: Allow, Action: NetworkTo, Pattern: "*.example.com", Match: []string{"a.example.com", "a.example.com:443"}, NotMatch: []string{"example.com", "example.com.evil"}}, ""},
 		{Rule{Verdict: Allow, Action: NetworkTo, Pattern: "example.com:443", Match: []string{"example.com:443"}, NotMatch: []string{"example.com:80"}}, ""},
+		{Rule{Verdict: Allow, Action: NetworkTo, Pattern: "example.com", Match: []string{"example.com", "example.com:80"}, NotMatch: []string{"example.com:22"}}, ""},
+		{Rule{Verdict: Deny, Action: NetworkTo, Pattern: "example.com", Match: []string{"example.com:22"}}, ""},
+		{Rule{Verdict: Deny, Action: NetworkTo, Pattern: "example.com", NotMatch: []string{"user@example.com"}}, "is no host"},
+		{Rule{Verdict: Deny, Action: NetworkTo, Pattern: "*", Match: []string{"example.com", "[::1]:22"}}, ""},
+		{Rule{Verdict: Deny, Action: NetworkTo, Pattern: "a.*.com"}, "* stands alone"},
+		{Rule{Verdict: Deny, Action: NetworkTo, Pattern: "::1"}, "brackets"},
+		{Rule{Verdict: Deny, Action: NetworkTo, Pattern: "example.com:0"}, "port"},
 		{Rule{Verdict: Deny, Action: FileRead, Pattern: "~/.ssh", Match: []string{"~/.ssh/id_rsa"}, NotMatch: []string{"~/.sshx"}}, ""},
 		{Rule{Verdict: Deny, Action: FileWrite, Pattern: "docs/*.md", Match: []string{"docs/a.md"}, NotMatch: []string{"docs/a/b.md", "x/docs/a.md"}}, ""},
 		{Rule{Verdict: Deny, Action: FileRead, Pattern: "a[b"}, "malformed"},

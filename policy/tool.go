@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"net/netip"
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -21,54 +19,21 @@ func (p *Policy) CheckTool(name string, s Scope) Decision {
 	return j.decision("none")
 }
 
-// CheckHost judges a connection that the embedding program makes itself. Port
-// 0 means any. A host that is no name and no address in the usual form is
-// denied: what one reader takes for a name of a domain, another cuts short or
-// reads as a number.
+// CheckHost judges a connection that the embedding program makes itself, or
+// that it carries for a command. Port 0 means one that is not known. A host that
+// ParseHost refuses is denied.
 func (p *Policy) CheckHost(host string, port int, s Scope) Decision {
 	j := newJudge(p, s)
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	t := Target{Action: NetworkTo, Resource: name, Reason: NetworkAccess, Detail: "connects to a host"}
-	if port != 0 {
-		t.Resource += ":" + strconv.Itoa(port)
-	}
-	it := item{Target: t, risk: riskOutside}
-	if !plainHost(name) || port < 0 || port > 65535 {
-		it.Reason, it.Detail, it.risk = OddCharacter, "no host name or address in its usual form", riskBreaker
+	h, err := ParseHost(host)
+	it := item{Target: Target{Action: NetworkTo, Resource: h.WithPort(port), Reason: NetworkAccess, Detail: "connects to a host"}, risk: riskOutside}
+	switch {
+	case err != nil:
+		it.Resource, it.Reason, it.Detail, it.risk = host, OddCharacter, "no host name or address in its usual form: "+err.(*HostError).Problem, riskBreaker
+	case port < 0 || port > 65535:
+		it.Reason, it.Detail, it.risk = OddCharacter, "no port", riskBreaker
 	}
 	j.add(it)
 	return j.decision("none")
-}
-
-// plainHost reports whether a host can be read in one way only: a name of
-// letters, digits, hyphens and underscores whose last label is no number (RFC
-// 3696, section 2), an IPv4 address of four decimal numbers, or an IPv6
-// address in brackets without a zone.
-func plainHost(host string) bool {
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
-		a, err := netip.ParseAddr(inner)
-		return ok && err == nil && a.Is6() && a.Zone() == ""
-	}
-	labels := strings.Split(host, ".")
-	if len(host) > 253 {
-		return false
-	}
-	for _, l := range labels {
-		if l == "" || len(l) > 63 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || l[0] == '-' || l[len(l)-1] == '-' {
-			return false
-		}
-	}
-	last := labels[len(labels)-1]
-	if last[0] < '0' || last[0] > '9' {
-		return true
-	}
-	for _, l := range labels {
-		if n, err := strconv.Atoi(l); err != nil || n > 255 || l != strconv.Itoa(n) {
-			return false
-		}
-	}
-	return len(labels) == 4
 }
 
 // CheckRead judges the reading of a file by the embedding program itself, as

@@ -39,7 +39,7 @@ func TestCheckHost(t *testing.T) {
 		{Action: NetworkTo, Verdict: Allow, Pattern: "*.example.org"},
 		{Action: NetworkTo, Verdict: Allow, Pattern: "example.net:443"},
 		{Action: NetworkTo, Verdict: Deny, Pattern: "bad.example.org"},
-		{Action: NetworkTo, Verdict: Allow, Pattern: "10.0.0.1"},
+		{Action: NetworkTo, Verdict: Allow, Pattern: "10.0.0.1:*"},
 	}}
 	for _, test := range []struct {
 		host string
@@ -47,7 +47,9 @@ func TestCheckHost(t *testing.T) {
 		want Verdict
 	}{
 		{"docs.example.org", 443, Allow},
-		{"DOCS.Example.ORG.", 0, Allow},
+		{"DOCS.Example.ORG.", 80, Allow},
+		{"docs.example.org", 0, Ask}, // an allow rule without a port is for 80 and 443
+		{"docs.example.org", 22, Ask},
 		{"example.org", 443, Ask}, // not below itself
 		{"example.net", 443, Allow},
 		{"example.net", 80, Ask},

@@ -1,7 +1,7 @@
 package darwin
 
 import (
-	"errors"
+	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
@@ -14,25 +14,29 @@ type Profile struct {
 }
 
 // Param is a path that does not stand in the text, because it is not plain
-// ASCII.
+// ASCII or would need escaping.
 type Param struct{ Key, Value string }
 
 // Host is what Compile has to know of the machine and of the one run. All of it
 // is looked up beforehand.
 type Host struct {
 	// Files says what each path of Paths is. A path that is not in it is taken
-	// as it is written.
+	// as it is written, and as something that is there.
 	Files map[string]File
 	// Self is our own binary, which runs inside before the program; resolved.
+	// "" = there is none, as where a profile is only printed.
 	Self string
 	// Tmp is the directory that TMPDIR names, made for this run or kept for the
 	// workspace; resolved. Required.
 	Tmp string
+	// UserTmp is the user's temporary directory, confstr(3)
+	// _CS_DARWIN_USER_TEMP_DIR; resolved. "" = unknown.
+	UserTmp string
 	// Terminal is the device of the controlling terminal, such as
 	// /dev/ttys003; "" = none.
 	Terminal string
 	// Streams are the files, other than Terminal, that the program's descriptors
-	// are open on; resolved. fstat(2) on them is allowed.
+	// are open on; resolved. fstat(2) on them is allowed, nothing more by name.
 	Streams []string
 	// Tag stands in the system's log beside each refusal of this run; letters,
 	// digits, '-' and '_'. "" = none.
@@ -48,8 +52,8 @@ type File struct {
 	Path string
 	// Links are the symbolic links on the way, each as the kernel names it.
 	Links []string
-	// Exists is false where nothing is there.
-	Exists bool
+	// Absent says that nothing is there.
+	Absent bool
 	// FoldsCase says that the volume takes A and a for one letter, pathconf(2)
 	// _PC_CASE_SENSITIVE = 0, as volumes do by default.
 	FoldsCase bool
@@ -77,11 +81,159 @@ func Paths(spec sandbox.Spec) []string {
 	return paths
 }
 
-// Compile turns what a program may do into a profile. Its errors are
-// *sandbox.SpecError: a Spec that a profile cannot express, which nothing is run
-// under.
+// Compile turns what a program may do into a profile. It is a pure function. Its
+// errors are *sandbox.SpecError: a Spec that a profile cannot express, under
+// which nothing is run.
 func Compile(spec sandbox.Spec, h Host) (Profile, error) {
-	return Profile{}, &sandbox.SpecError{Field: "system", Value: "darwin", Err: errUnfinished}
+	if err := checkTag(h.Tag); err != nil {
+		return Profile{}, err
+	}
+	t, err := treeOf(spec, h)
+	if err != nil {
+		return Profile{}, err
+	}
+	w := writer{tag: h.Tag}
+	w.head()
+	w.services(always)
+	w.sysctls()
+	w.files(t)
+	w.devices(h)
+	if err := w.network(spec, h, t); err != nil {
+		return Profile{}, err
+	}
+	if w.err != nil {
+		return Profile{}, w.err
+	}
+	return Profile{Text: w.text.String(), Params: w.params}, nil
 }
 
-var errUnfinished = errors.New("profiles are not written yet")
+// head is what every profile begins with. Which of several rules Seatbelt goes
+// by is not simply the last one: rules for an operation come before rules for
+// the group that it belongs to (file-read-data, file-read*, default), and rules
+// with a filter before rules without, wherever they stand; among equals the last
+// that matches counts. So each rule about files below states both halves, reading
+// and writing, by the same groups of operations, and all have a filter: that
+// leaves the order of the text alone to decide, which is by depth. Then the most
+// specific path wins.
+func (w *writer) head() {
+	w.line("(version 1)")
+	w.line("(deny default%s)", w.message())
+	w.comment("Open even under (deny default) unless they are named. Filtered rules below open parts.")
+	w.line("(deny nvram* file-link file-map-executable process-info*%s)", w.message())
+	w.line("(allow iokit-get-properties)                 ; the hardware's registry, as /sys is readable on Linux")
+	w.line("(allow dynamic-code-generation)              ; V8, JVM, LuaJIT")
+	w.comment("Processes: start programs, signal and look at one's own only.")
+	w.line("(allow process-fork)")
+	w.line("(allow process-info* (target self))")
+	w.line("(allow mach-task-name (target self))")
+	w.line("(allow signal (target same-sandbox))")
+	w.comment("What a path may be used for. A directory's rule holds for itself and for all below it.")
+	w.define("writable", "allow "+readOps+" "+writeOps)
+	w.define("read-only", "allow "+readOps, "deny "+writeOps)
+	w.define("hidden", "deny "+readOps+" "+writeOps)
+	w.line("(define (protected it any-case)              ; any-case: the name in letters of either case")
+	w.line("  (read-only it)")
+	w.line("  (deny %s (regex any-case)%s))", writeOps, w.message())
+	w.line("(define (pinned it)                          ; cannot be renamed or removed, to put another in its place")
+	w.line("  (deny file-write-unlink (literal it)%s))", w.message())
+	w.line("(define (on-the-way it)                      ; stat(2) and readlink(2), nothing of what is in it")
+	w.line("  (allow file-read-metadata file-test-existence (literal it)))")
+}
+
+// The operations of each half. An operation that is in neither is allowed to
+// nobody, or by name.
+const (
+	readOps  = "file-read* file-test-existence file-map-executable process-exec*"
+	writeOps = "file-write* file-link"
+)
+
+func (w *writer) define(name string, rules ...string) {
+	w.line("(define (%s it)", name)
+	for i, rule := range rules {
+		message, end := "", ""
+		if strings.HasPrefix(rule, "deny") {
+			message = w.message()
+		}
+		if i == len(rules)-1 {
+			end = ")"
+		}
+		w.line("  (%s (literal it) (subpath it)%s)%s", rule, message, end)
+	}
+}
+
+func (w *writer) files(t tree) {
+	w.comment("Files, shallow before deep: the most specific path wins.")
+	for _, r := range t.rules {
+		w.rule(t, r)
+	}
+	if len(t.protected) > 0 {
+		w.comment("Files that run outside later, there or not.")
+	}
+	for _, r := range t.protected {
+		w.rule(t, r)
+	}
+	w.comment("Hidden, there or not.")
+	for _, r := range t.hidden {
+		w.rule(t, r)
+	}
+	if len(t.onTheWay) > 0 {
+		w.comment("Directories and links above of what is open, in what is hidden.")
+	}
+	for _, p := range t.onTheWay {
+		w.line("(on-the-way %s)", w.path(p))
+	}
+	if len(t.pinned) > 0 {
+		w.comment("Directories that can be written to, down to what is hidden or protected in them.")
+	}
+	for _, p := range t.pinned {
+		w.line("(pinned %s)", w.path(p))
+	}
+}
+
+func (w *writer) rule(t tree, r sandbox.FileRule) {
+	folds, protected := t.folds[r.Path]
+	if protected && r.Access == sandbox.ReadOnly && folds != "" {
+		w.line("(protected %s %s)%s", w.path(r.Path), w.regex(folds, r.Path), reason(r))
+		return
+	}
+	name := [...]string{sandbox.None: "hidden", sandbox.ReadOnly: "read-only", sandbox.ReadWrite: "writable"}[r.Access]
+	w.line("(%s %s)%s", name, w.path(r.Path), reason(r))
+}
+
+// reason is why a rule is there, for a comment.
+func reason(r sandbox.FileRule) string {
+	why := ascii(r.Reason)
+	if r.Sort != sandbox.Normal {
+		why = strings.TrimSpace(why + " (" + r.Sort.String() + ")")
+	}
+	return note(why)
+}
+
+func (w *writer) devices(h Host) {
+	w.services(devices)
+	if h.Terminal != "" {
+		w.line("(allow file-read* file-test-existence file-write-data file-ioctl (literal %s)) ; the caller's terminal", w.path(h.Terminal))
+	}
+	for _, p := range h.Streams {
+		w.line("(allow file-read-metadata (literal %s)) ; fstat(2) of a descriptor that is handed on", w.path(p))
+	}
+}
+
+func (w *writer) network(spec sandbox.Spec, h Host, t tree) error {
+	w.comment("Network: " + spec.Network.String())
+	w.line("(allow system-socket (socket-domain AF_UNIX))")
+	w.line("(allow network-bind network-inbound (local unix-socket (subpath %s))) ; sockets in TMPDIR", w.path(t.tmp))
+	w.line("(allow network-outbound (remote unix-socket (subpath %s)))", w.path(t.tmp))
+	for _, s := range t.sockets {
+		w.line("(allow network-bind network-inbound (local unix-socket (literal %s))) ; asked for", w.path(s))
+		w.line("(allow network-outbound (remote unix-socket (literal %s)))", w.path(s))
+	}
+	switch spec.Network {
+	case sandbox.NetworkOff:
+	case sandbox.NetworkHost:
+		w.services(online)
+	default:
+		return &sandbox.SpecError{Field: "network", Value: spec.Network.String(), Err: errNetwork, Hint: "use off or host"}
+	}
+	return nil
+}

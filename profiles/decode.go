@@ -84,14 +84,13 @@ type environment struct {
 }
 
 type toolCall struct {
-	Timeout    string `toml:"timeout"` // "90s", "5m"
-	MaxTimeout string `toml:"max-timeout"`
-
+	Timeout              string `toml:"timeout"` // "90s", "5m", "none"
+	MaxTimeout           string `toml:"max-timeout"`
 	BackgroundTimeout    string `toml:"background-timeout"`
 	MaxBackgroundTimeout string `toml:"max-background-timeout"`
-
-	Grace  string `toml:"grace"`
-	Output string `toml:"output"` // "16M", "unlimited"
+	Grace                string `toml:"grace"`
+	Output               string `toml:"output"` // "16M", "unlimited"
+	Redact               bool   `toml:"redact"`
 }
 
 type rule struct {
@@ -165,21 +164,7 @@ func Parse(name string, data []byte) (*Profile, error) {
 	p.Limits.PIDs = cmp.Or(p.Limits.PIDs, defaultPIDs)
 	p.Limits.OpenFiles = cmp.Or(p.Limits.OpenFiles, defaultOpenFiles)
 
-	p.ToolCall = ToolCall{
-		Timeout:              check.duration(in.ToolCall.Timeout, "tool-call", "timeout"),
-		MaxTimeout:           check.duration(in.ToolCall.MaxTimeout, "tool-call", "max-timeout"),
-		BackgroundTimeout:    check.duration(in.ToolCall.BackgroundTimeout, "tool-call", "background-timeout"),
-		MaxBackgroundTimeout: check.duration(in.ToolCall.MaxBackgroundTimeout, "tool-call", "max-background-timeout"),
-
-		Grace:  check.duration(in.ToolCall.Grace, "tool-call", "grace"),
-		Output: max(0, check.size(in.ToolCall.Output, "tool-call", "output")),
-	}
-	if p.ToolCall.Timeout > p.ToolCall.MaxTimeout && p.ToolCall.MaxTimeout != 0 {
-		check.that(fmt.Errorf("above max-timeout, %v", p.ToolCall.MaxTimeout), "tool-call", "timeout")
-	}
-	if p.ToolCall.BackgroundTimeout > p.ToolCall.MaxBackgroundTimeout && p.ToolCall.MaxBackgroundTimeout != 0 {
-		check.that(fmt.Errorf("above max-background-timeout, %v", p.ToolCall.MaxBackgroundTimeout), "tool-call", "background-timeout")
-	}
+	p.ToolCall = check.toolCall(in.ToolCall)
 
 	p.Rules = check.rules(in.Rules)
 	if check.err != nil {
@@ -279,6 +264,33 @@ func (c *checker) duration(text string, key ...string) time.Duration {
 		c.that(fmt.Errorf(`%q is no time: want one above zero with s, m or h, such as "90s"`, text), key...)
 	}
 	return d
+}
+
+// timeout is duration, or "none".
+func (c *checker) timeout(text string, key ...string) time.Duration {
+	if text == "none" {
+		return sandbox.Unlimited
+	}
+	return c.duration(text, key...)
+}
+
+func (c *checker) toolCall(in toolCall) ToolCall {
+	t := ToolCall{
+		Timeout:              c.timeout(in.Timeout, "tool-call", "timeout"),
+		MaxTimeout:           c.timeout(in.MaxTimeout, "tool-call", "max-timeout"),
+		BackgroundTimeout:    c.timeout(in.BackgroundTimeout, "tool-call", "background-timeout"),
+		MaxBackgroundTimeout: c.timeout(in.MaxBackgroundTimeout, "tool-call", "max-background-timeout"),
+		Grace:                c.duration(in.Grace, "tool-call", "grace"),
+		Output:               c.size(in.Output, "tool-call", "output"),
+		Redact:               in.Redact,
+	}.Complete()
+	if !Within(t.Timeout, t.MaxTimeout) {
+		c.that(fmt.Errorf("above max-timeout, %v", t.MaxTimeout), "tool-call", "timeout")
+	}
+	if !Within(t.BackgroundTimeout, t.MaxBackgroundTimeout) {
+		c.that(fmt.Errorf("above max-background-timeout, %v", t.MaxBackgroundTimeout), "tool-call", "background-timeout")
+	}
+	return t
 }
 
 func (c *checker) rules(in []rule) []policy.Rule {

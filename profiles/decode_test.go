@@ -70,6 +70,9 @@ func TestParseRefuses(t *testing.T) {
 		{"time", "[tool-call]\ntimeout = '90'\n", 2, 1, `"90" is no time`},
 		{"negative time", "[tool-call]\ngrace = '-1s'\n", 2, 1, `"-1s" is no time`},
 		{"time above its cap", "[tool-call]\ntimeout = '2h'\nmax-timeout = '1h'\n", 2, 1, "above max-timeout, 1h0m0s"},
+		{"time above the default cap", "[tool-call]\ntimeout = '2h'\n", 2, 1, "above max-timeout, 5m0s"},
+		{"no time-out below a cap", "[tool-call]\ntimeout = 'none'\n", 2, 1, "above max-timeout, 5m0s"},
+		{"no time", "[tool-call]\nmax-timeout = '0s'\n", 2, 1, `"0s" is no time`},
 		{"verdict", "[[rule]]\nverdict = 'deny'\npattern = 'x'\n\n[[rule]]\npattern = 'y'\nverdict = 'never'\n", 7, 1, `unknown verdict "never"`},
 		{"no verdict", "[[rule]]\npattern = 'y'\n", 1, 3, `unknown verdict ""`},
 		{"no pattern", "[[rule]]\nverdict = 'deny'\npattern = ''\n", 3, 1, "without a pattern"},
@@ -133,6 +136,8 @@ set = { A = "b" }
 [tool-call]
 timeout = "90s"
 max-timeout = "1h"
+max-background-timeout = "none"
+redact = true
 grace = "500ms"
 output = "1MiB"
 [[rule]]
@@ -151,10 +156,10 @@ reason = "ask first"
 	if p.Limits != want || p.MemoryShare != 0 {
 		t.Errorf("limits %+v, share %v, want %+v", p.Limits, p.MemoryShare, want)
 	}
-	if p.ToolCall != (ToolCall{Timeout: 90 * time.Second, MaxTimeout: time.Hour, Grace: time.Second / 2, Output: 1 << 20}) {
+	if p.ToolCall != (ToolCall{Timeout: 90 * time.Second, MaxTimeout: time.Hour, BackgroundTimeout: 10 * time.Minute, MaxBackgroundTimeout: sandbox.Unlimited, Grace: time.Second / 2, Output: 1 << 20, Redact: true}) {
 		t.Errorf("%+v", p.ToolCall)
 	}
-	if len(p.Rules) != 1 || p.Rules[0].Source != "dir/mine.toml:31" || p.Rules[0].Verdict != policy.Deny {
+	if len(p.Rules) != 1 || p.Rules[0].Source != "dir/mine.toml:33" || p.Rules[0].Verdict != policy.Deny {
 		t.Errorf("%+v", p.Rules)
 	}
 }

@@ -133,18 +133,45 @@ func holdsPassword(value string) bool {
 	}
 }
 
-// NonInteractive adds to env what keeps programs from waiting for a person:
-// for tool calls, not for a command that is only wrapped. What env has stays, but
-// TERM, which names the caller's terminal.
-func NonInteractive(env []string) []string {
+// NonInteractive sets in env what keeps programs from waiting for a person: for
+// tool calls, not for a command that is only wrapped. What the profile itself
+// sets, or passes by its whole name, stays.
+func (p *Profile) NonInteractive(env []string) []string {
 	out := slices.Clone(env)
 	for _, row := range toolCallRows {
 		i := slices.IndexFunc(out, func(v string) bool { return strings.HasPrefix(v, row.Name+"=") })
+		_, set := p.Set[row.Name]
 		switch {
 		case i < 0:
 			out = append(out, row.Name+"="+row.Value)
-		case row.Name == "TERM":
+		case !set && !slices.Contains(p.Pass, row.Name):
 			out[i] = row.Name + "=" + row.Value
+		}
+	}
+	return out
+}
+
+// A Secret is a variable whose value must not be seen.
+type Secret struct{ Name, Value string }
+
+// leastSecret is the shortest value that is taken for a secret's, in bytes:
+// shorter ones stand in any output by chance.
+const leastSecret = 8
+
+// Secrets returns the variables of the caller's environment, sorted by name,
+// that the command does not get (removed, of [Profile.Environ]) and that hold
+// secrets, by their name or because their value is an address with a password.
+func Secrets(parent, removed []string) []Secret {
+	values := make(map[string]string, len(parent))
+	for _, v := range parent {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			values[name] = value
+		}
+	}
+	var out []Secret
+	for _, name := range removed {
+		if v := values[name]; len(v) >= leastSecret && (secretName(name) || holdsPassword(v)) {
+			out = append(out, Secret{name, v})
 		}
 	}
 	return out

@@ -166,14 +166,36 @@ func TestCachesAreWritable(t *testing.T) {
 
 func TestNonInteractive(t *testing.T) {
 	in := []string{"TERM=xterm", "PAGER=less", "A=b"}
-	out := NonInteractive(in)
-	for _, want := range []string{"TERM=dumb", "PAGER=less", "A=b", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "AWS_PAGER="} {
+	out := (&Profile{}).NonInteractive(in)
+	for _, want := range []string{"TERM=dumb", "PAGER=cat", "A=b", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "AWS_PAGER="} {
 		if !slices.Contains(out, want) {
 			t.Errorf("%s is missing in %q", want, out)
 		}
 	}
 	if in[0] != "TERM=xterm" || len(in) != 3 {
 		t.Errorf("the argument was changed: %q", in)
+	}
+	out = (&Profile{Pass: []string{"PAGER"}, Set: map[string]string{"TERM": "xterm"}}).NonInteractive(in)
+	for _, want := range []string{"TERM=xterm", "PAGER=less"} {
+		if !slices.Contains(out, want) {
+			t.Errorf("%s, which the person set, is missing in %q", want, out)
+		}
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	parent := []string{
+		"API_TOKEN=old-value", "API_TOKEN=s3cr3t-value", "SHORT_KEY=1234567", "DISPLAY=localhost:10.0",
+		"DATABASE_URL=postgres://u:pass@db/x", "KEPT_SECRET=passed-on-purpose", "EMPTY_TOKEN=",
+	}
+	env, removed := (&Profile{Pass: []string{"KEPT_SECRET"}}).Environ(parent, Place{Workspace: "/w", Home: "/h"})
+	if !slices.Contains(env, "KEPT_SECRET=passed-on-purpose") {
+		t.Fatal("not passed")
+	}
+	got := Secrets(parent, removed)
+	want := []Secret{{"API_TOKEN", "s3cr3t-value"}, {"DATABASE_URL", "postgres://u:pass@db/x"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

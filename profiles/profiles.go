@@ -8,6 +8,7 @@
 package profiles
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
@@ -73,12 +74,49 @@ type Profile struct {
 }
 
 // ToolCall is what holds for the calls of a tool (a captured run with one
-// result), not for a command that is only wrapped.
+// result), not for a command that is only wrapped. What is zero is as in
+// [DefaultToolCall].
 type ToolCall struct {
-	Timeout    time.Duration // when the caller gives none; 0 = MaxTimeout
-	MaxTimeout time.Duration // the most a caller may ask for; 0 = no time-outs
-	// The same for what runs in the background.
+	Timeout    time.Duration // when the caller gives none; Unlimited = none
+	MaxTimeout time.Duration // the most a caller may ask for; Unlimited = even none
+	// The same for a command that runs in the background.
 	BackgroundTimeout, MaxBackgroundTimeout time.Duration
-	Grace                                   time.Duration // between TERM and KILL; 0 = none
-	Output                                  int64         // bytes of output that end the command; 0 = no limit
+
+	Grace  time.Duration // between TERM and KILL
+	Output int64         // bytes of output that end the command; Unlimited = none
+	// Redact replaces, in captured output, the values of variables that were
+	// kept from the command and whose names are those of secrets.
+	Redact bool
+}
+
+// DefaultToolCall is what holds where a profile does not say.
+var DefaultToolCall = ToolCall{
+	Timeout: time.Minute, MaxTimeout: 5 * time.Minute,
+	BackgroundTimeout: 10 * time.Minute, MaxBackgroundTimeout: 24 * time.Hour,
+	Grace: 5 * time.Second, Output: 16 << 20,
+}
+
+// Complete returns t with the defaults in place of zeros. A cap that the
+// profile sets lowers a default time-out that would be above it.
+func (t ToolCall) Complete() ToolCall {
+	d := DefaultToolCall
+	t.MaxTimeout = cmp.Or(t.MaxTimeout, d.MaxTimeout)
+	t.Timeout = cmp.Or(t.Timeout, atMost(d.Timeout, t.MaxTimeout))
+	t.MaxBackgroundTimeout = cmp.Or(t.MaxBackgroundTimeout, d.MaxBackgroundTimeout)
+	t.BackgroundTimeout = cmp.Or(t.BackgroundTimeout, atMost(d.BackgroundTimeout, t.MaxBackgroundTimeout))
+	t.Grace = cmp.Or(t.Grace, d.Grace)
+	t.Output = cmp.Or(t.Output, d.Output)
+	return t
+}
+
+// Within says whether a time-out is at most another; Unlimited is the longest.
+func Within(timeout, most time.Duration) bool {
+	return most == sandbox.Unlimited || timeout != sandbox.Unlimited && timeout <= most
+}
+
+func atMost(d, most time.Duration) time.Duration {
+	if most == sandbox.Unlimited {
+		return d
+	}
+	return min(d, most)
 }

@@ -22,7 +22,7 @@ func TestTailKeepsTheEnd(t *testing.T) {
 		{1000, 2*TailSize - 1000, 1, 1},
 	} {
 		var all []byte
-		var tail tail
+		tail := capture{create: func() (*os.File, error) { return nil, errors.New("no file") }}
 		for i, size := range sizes {
 			p := bytes.Repeat([]byte{byte('a' + i)}, size)
 			all = append(all, p...)
@@ -197,7 +197,7 @@ func TestStreamsLeaveNoDescriptors(t *testing.T) {
 	defer feed.Close()
 	before := count()
 	for range 10 {
-		s, err := newStreams(&Command{Stdin: never})
+		s, err := newStreams(&Command{Stdin: never}, spills{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,13 +47,35 @@ type Command struct {
 	Env []string
 
 	// Stdin is what the program reads; nil means nothing (/dev/null). Stdout
-	// and Stderr get what it writes; where they are nil, the end of it is in
-	// Result.Output. An *os.File is handed to the program itself.
+	// and Stderr get what it writes; where they are nil, it is captured: the
+	// end of it is in Result.Output. An *os.File is handed to the program
+	// itself, unless OutputLimit is set: the profile's holds for what comes by
+	// here.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// ExtraFiles are further descriptors for the program: entry i becomes
 	// 3+i; nil entries are closed.
 	ExtraFiles []*os.File
+
+	// Merge writes stderr where stdout goes, in the order in which it comes.
+	// Stderr must be nil.
+	Merge bool
+	// OnOutput gets captured output while the command runs: descriptor 1 or 2
+	// (1 alone with Merge) and a piece, which is valid during the call only.
+	// It is called from two goroutines. While it does not return, the command's
+	// writes wait.
+	OnOutput func(fd int, p []byte)
+	// OutputDir is a directory in which captured output is written from the
+	// first byte on, to files "stdout" and "stderr" that must not be there. The
+	// command must not be able to change it. "" keeps what outgrows
+	// Stream.Tail in a file of our own that goes after a day.
+	OutputDir string
+	// ExtraEnv are variables that the command gets, as NAME=VALUE, whatever the
+	// profile lets through: what an embedding program has to tell it. They win
+	// over all others but what confines a read-only call.
+	ExtraEnv []string
+	// FinalDir asks for Result.FinalDir, where Script is given.
+	FinalDir bool
 
 	// Profile says what the command may do; nil means the one called
 	// "workspace". To change something for one call, change a copy of it.
@@ -69,16 +91,20 @@ type Command struct {
 	// They hold for a call whose Profile comes from them.
 	Settings *Settings
 
+	// Origin says who wrote the command: Agent, which is "", or User. A user's
+	// own command is confined in the same way, but nobody is asked about it.
+	Origin Origin
+
 	// Wrapper makes the call transparent, as env(1) is: no time-out or output
 	// limit but those given here, and no environment for programs that nobody
 	// watches. Without it the call is that of a tool and takes the profile's
 	// [profiles.ToolCall].
 	Wrapper bool
-	// Background takes the time-outs that the profile has for tasks in the
-	// background instead.
+	// Background makes a tool's call take the profile's time-outs for commands
+	// in the background.
 	Background bool
 	// Timeout ends the command; 0 means the profile's for a tool's call, none
-	// for a wrapper's.
+	// for a wrapper's. NoTimeout means none, where the profile allows that.
 	Timeout time.Duration
 	// Grace is the time that a command which is to end has for it, between
 	// SIGTERM and SIGKILL; 0 means the profile's for a tool's call,
@@ -86,11 +112,23 @@ type Command struct {
 	Grace time.Duration
 	// OutputLimit is how many bytes of output end the command, stdout and
 	// stderr together; 0 means the profile's for a tool's call, none for a
-	// wrapper's.
+	// wrapper's. sandbox.Unlimited means none.
 	OutputLimit int64
 
-	backend sandbox.Backend // nil = the system's; tests have others
+	countFiles bool            // OutputLimit was given, so that it holds for an *os.File too
+	backend    sandbox.Backend // nil = the system's; tests have others
 }
+
+// NoTimeout as a Command's Timeout means none.
+const NoTimeout time.Duration = sandbox.Unlimited
+
+// Origin is who wrote a command.
+type Origin string
+
+const (
+	Agent Origin = "agent"
+	User  Origin = "user"
+)
 
 // Run runs c and waits for its end. The end of ctx ends it.
 //
@@ -124,8 +162,12 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	if err := makeOwn(&k.place, k.spec.Files); err != nil {
 		return nil, err
 	}
-	streams, err := newStreams(&k.Command)
+	streams, err := newStreams(&k.Command, k.spills(), k.secrets)
 	if err != nil {
+		return nil, err
+	}
+	if err := streams.listen(k); err != nil {
+		streams.abandon()
 		return nil, err
 	}
 	k.exec.Stdin = fileOrNil(streams.stdin)
@@ -159,15 +201,20 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 		watch:   watchman,
 		place:   k.place,
 		names:   k.spec.Protect,
-		result:  Result{Decision: k.decision, Notices: k.notices},
+		stays:   k.FinalDir && k.Script != "" && !changesDir(k.Script),
+		result: Result{
+			Decision: k.decision, Notices: k.notices,
+			Started: time.Now(), Dir: k.place.Cwd, Env: names(k.exec.Env),
+			Timeout: max(0, k.Timeout), OutputLimit: max(0, k.OutputLimit),
+		},
 		done:    make(chan struct{}),
-		stop:    make(chan struct{}),
+		stop:    make(chan Cause, 1),
+		kill:    make(chan struct{}),
 		detach:  make(chan struct{}),
 		settled: make(chan struct{}),
 	}
 	if !k.Wrapper {
-		tool := k.profile.ToolCall
-		task.detached = cmp.Or(tool.BackgroundTimeout, tool.MaxBackgroundTimeout)
+		task.detached = max(0, k.profile.ToolCall.Complete().BackgroundTimeout)
 	}
 	go task.see(ctx, k.Timeout, k.Grace)
 	return task, nil
@@ -247,6 +294,25 @@ func DryRun(c Command) (Preview, error) {
 	return preview, err
 }
 
+// spills is where the call's output goes that outgrows memory.
+func (k *call) spills() spills {
+	if k.OutputDir != "" {
+		return spills{dir: k.OutputDir, kept: true}
+	}
+	return spills{root: k.place.StateDir, dir: filepath.Join(k.place.StateDir, "output")}
+}
+
+// names are those of the variables of env, sorted.
+func names(env []string) []string {
+	var out []string
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
 // fileOrNil keeps a nil *os.File from becoming an interface that is not nil.
 func fileOrNil(f *os.File) interface {
 	io.Reader
@@ -268,6 +334,7 @@ type call struct {
 	notices  []Notice
 	spec     sandbox.Spec
 	exec     *exec.Cmd
+	secrets  []profiles.Secret // that captured output must not hold
 }
 
 // prepare completes c, finds where it runs and judges it.
@@ -344,18 +411,29 @@ func (c *Command) validate() error {
 			return &CommandError{Field: "command", Err: errors.New("holds a NUL byte, which no program can be given")}
 		}
 	}
-	for _, v := range c.Env {
+	for _, v := range slices.Concat(c.Env, c.ExtraEnv) {
 		if strings.ContainsRune(v, 0) {
 			return &CommandError{Field: "environment", Err: errors.New("holds a NUL byte, which no program can be given")}
 		}
+	}
+	for _, v := range c.ExtraEnv {
+		if name, _, ok := strings.Cut(v, "="); name == "" || !ok {
+			return &CommandError{Field: "environment", Value: v, Err: errors.New("want NAME=VALUE")}
+		}
+	}
+	if c.Merge && c.Stderr != nil {
+		return &CommandError{Field: "output", Err: errors.New("a writer for stderr, which goes where stdout goes"), Hint: "leave out Merge or Stderr"}
+	}
+	if c.Origin != "" && c.Origin != Agent && c.Origin != User {
+		return &CommandError{Field: "origin", Value: string(c.Origin), Err: errors.New("want agent or user")}
 	}
 	for _, d := range []struct {
 		field string
 		bad   bool
 	}{
-		{"timeout", c.Timeout < 0},
+		{"timeout", c.Timeout < 0 && c.Timeout != NoTimeout},
 		{"grace", c.Grace < 0},
-		{"output limit", c.OutputLimit < 0},
+		{"output limit", c.OutputLimit < 0 && c.OutputLimit != sandbox.Unlimited},
 	} {
 		if d.bad {
 			return &CommandError{Field: d.field, Err: errors.New("negative"), Hint: "leave it out for the default"}
@@ -366,6 +444,7 @@ func (c *Command) validate() error {
 
 // limit fills in the limits of the kind of call that c is.
 func (c *Command) limit() error {
+	c.countFiles = c.OutputLimit > 0
 	if c.Wrapper {
 		if c.Grace == 0 {
 			c.Grace = DefaultGrace
@@ -373,25 +452,26 @@ func (c *Command) limit() error {
 		return nil
 	}
 
-	tool := c.Profile.ToolCall
-	timeout, most := tool.Timeout, tool.MaxTimeout
+	tool := c.Profile.ToolCall.Complete()
+	timeout, most, key := tool.Timeout, tool.MaxTimeout, "max-timeout"
 	if c.Background {
-		timeout, most = tool.BackgroundTimeout, tool.MaxBackgroundTimeout
+		timeout, most, key = tool.BackgroundTimeout, tool.MaxBackgroundTimeout, "max-background-timeout"
 	}
-	if most > 0 && c.Timeout > most {
-		return &CommandError{
-			Field: "timeout", Value: c.Timeout.String(),
-			Err: fmt.Errorf("profile %s allows at most %v", c.Profile.Name, most),
-		}
+	c.Timeout = cmp.Or(c.Timeout, timeout)
+	c.Grace = cmp.Or(c.Grace, tool.Grace)
+	c.OutputLimit = cmp.Or(c.OutputLimit, tool.Output)
+	if profiles.Within(c.Timeout, most) {
+		return nil
 	}
-	c.Timeout = cmp.Or(c.Timeout, timeout, most)
-	if c.Grace == 0 {
-		c.Grace = tool.Grace
+	wrong := &CommandError{
+		Field: "timeout", Value: c.Timeout.String(),
+		Err:  fmt.Errorf("profile %s allows at most %v", c.Profile.Name, most),
+		Hint: fmt.Sprintf("ask for less, or set %s under [tool-call] in a profile of your own", key),
 	}
-	if c.OutputLimit == 0 {
-		c.OutputLimit = tool.Output
+	if c.Timeout == NoTimeout {
+		wrong.Value = "none"
 	}
-	return nil
+	return wrong
 }
 
 // runnable refuses what can be judged but not be started.
@@ -550,10 +630,17 @@ func (k *call) compile() error {
 	if from == nil {
 		from = os.Environ()
 	}
-	env, _ := k.profile.Environ(from, k.place)
+	env, removed := k.profile.Environ(from, k.place)
 	if !k.Wrapper {
-		env = profiles.NonInteractive(env)
+		env = k.profile.NonInteractive(env)
+		if _, set := k.profile.Set["SHELL"]; !set {
+			env = setenv(env, []string{"SHELL=" + shell()}) // the one that is there, not the person's
+		}
 	}
+	if k.profile.ToolCall.Redact {
+		k.secrets = profiles.Secrets(from, removed)
+	}
+	env = setenv(env, k.ExtraEnv)
 	if k.decision.ReadOnly {
 		env = setenv(env, policy.ReadOnlyEnv)
 	}

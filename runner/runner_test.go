@@ -260,16 +260,22 @@ func TestTaskPassesSignals(t *testing.T) {
 
 func TestBadCommands(t *testing.T) {
 	for name, set := range map[string]func(*Command){
-		"nothing":               func(c *Command) { c.Script = "" },
-		"empty program":         func(c *Command) { c.Script, c.Args = "", []string{""} },
-		"both":                  func(c *Command) { c.Args = []string{"ls"} },
-		"NUL in the script":     func(c *Command) { c.Script = "ls\x00-l" },
-		"NUL in an argument":    func(c *Command) { c.Script, c.Args = "", []string{"ls", "\x00"} },
-		"NUL in a variable":     func(c *Command) { c.Env = []string{"A=\x00"} },
-		"script of 10 MB":       func(c *Command) { c.Script = "echo " + strings.Repeat("a", 10<<20) },
-		"negative timeout":      func(c *Command) { c.Timeout = -1 },
-		"negative grace":        func(c *Command) { c.Grace = -1 },
-		"negative output limit": func(c *Command) { c.OutputLimit = -1 },
+		"nothing":                   func(c *Command) { c.Script = "" },
+		"empty program":             func(c *Command) { c.Script, c.Args = "", []string{""} },
+		"both":                      func(c *Command) { c.Args = []string{"ls"} },
+		"NUL in the script":         func(c *Command) { c.Script = "ls\x00-l" },
+		"NUL in an argument":        func(c *Command) { c.Script, c.Args = "", []string{"ls", "\x00"} },
+		"NUL in a variable":         func(c *Command) { c.Env = []string{"A=\x00"} },
+		"script of 10 MB":           func(c *Command) { c.Script = "echo " + strings.Repeat("a", 10<<20) },
+		"negative timeout":          func(c *Command) { c.Timeout = -time.Second },
+		"no timeout":                func(c *Command) { c.Timeout = NoTimeout },
+		"timeout in the foreground": func(c *Command) { c.Timeout = 10 * time.Minute },
+		"timeout in the background": func(c *Command) { c.Background, c.Timeout = true, 25*time.Hour },
+		"merged and a writer":       func(c *Command) { c.Merge, c.Stderr = true, io.Discard },
+		"odd origin":                func(c *Command) { c.Origin = "robot" },
+		"odd variable":              func(c *Command) { c.ExtraEnv = []string{"=x"} },
+		"negative grace":            func(c *Command) { c.Grace = -1 },
+		"negative output limit":     func(c *Command) { c.OutputLimit = -2 },
 		"timeout above the profile's": func(c *Command) {
 			c.Profile.ToolCall.MaxTimeout = time.Minute
 			c.Timeout = time.Hour

@@ -3,8 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -23,15 +21,21 @@ const DefaultGrace = 5 * time.Second
 type Cause string
 
 const (
-	Exited      Cause = "exited"       // by itself; ExitCode is valid
-	Signalled   Cause = "signalled"    // by Result.Signal, not from here
-	TimedOut    Cause = "timeout"      // Command.Timeout or the context's deadline
-	Cancelled   Cause = "cancelled"    // the context, or Task.Stop
-	OutputLimit Cause = "output-limit" // Command.OutputLimit
-	OOM         Cause = "oom"          // the memory limit killed a process and the program failed
-	PIDsLimit   Cause = "pids-limit"   // the process limit refused a process and the program failed
-	HelperLost  Cause = "helper-lost"  // the helper went away; how the program ended is unknown
+	Exited          Cause = "exited"            // by itself; ExitCode is valid
+	Signalled       Cause = "signalled"         // by Result.Signal, not from here
+	TimedOut        Cause = "timeout"           // Command.Timeout or the context's deadline
+	Cancelled       Cause = "cancelled"         // by the program: the context, or Task.Stop
+	CancelledByUser Cause = "cancelled-by-user" // the context with ErrCancelledByUser, or Task.Cancel
+	OutputLimit     Cause = "output-limit"      // Command.OutputLimit
+	OOM             Cause = "oom"               // the memory limit killed a process and the program failed
+	PIDsLimit       Cause = "pids-limit"        // the process limit refused a process and the program failed
+	HelperLost      Cause = "helper-lost"       // the helper went away; how the program ended is unknown
 )
+
+// ErrCancelledByUser as the cause of a context's end (context.WithCancelCause)
+// tells that a person cancelled, not the program: the model is not to try again
+// by itself.
+var ErrCancelledByUser = errors.New("cancelled by the user")
 
 // Result is how a command ended.
 type Result struct {
@@ -43,6 +47,17 @@ type Result struct {
 	Decision policy.Decision
 	Sandbox  sandbox.Report
 	Notices  []Notice
+
+	Started time.Time
+	Dir     string // where it ran
+	// FinalDir is where the shell was in the end, if Command.FinalDir asked for
+	// it and it is known: a shell that was killed, or that became another
+	// program, does not tell.
+	FinalDir string
+	Env      []string // names of the variables that it got, sorted
+	// Timeout and OutputLimit are those that held; 0 = none.
+	Timeout     time.Duration
+	OutputLimit int64
 }
 
 // Notice is something that a person should know of a run that did run.
@@ -69,15 +84,17 @@ type Task struct {
 	watch   *watchman // nil = none
 	place   profiles.Place
 	names   []sandbox.Name
+	stays   bool // nothing in the shell's text changes its directory, which was asked for
 	result  Result
 	done    chan struct{}
-	ended   atomic.Bool
+	ended   atomic.Bool   // the program has
+	stop    chan Cause    // what Cancel asks for first
+	kill    chan struct{} // closed by Kill
+	killing sync.Once
 
 	detached time.Duration // the time-out of a detached task, from its start; 0 = none
 	detach   chan struct{} // taken until settled is closed: the task ends
 	settled  chan struct{}
-	stop     chan struct{}
-	stopOnce sync.Once
 }
 
 // Signal sends sig to the program. It is an error after the end.
@@ -86,18 +103,6 @@ func (t *Task) Signal(sig syscall.Signal) error {
 		return os.ErrProcessDone
 	}
 	return t.proc.Signal(sig)
-}
-
-// Sandbox says what is enforced.
-func (t *Task) Sandbox() sandbox.Report { return t.proc.Report() }
-
-// Wait returns when the command has ended and all its output is delivered. A
-// writer of the Command that blocks is given up shortly after the command's
-// time-out or the end of the context; the Result has a notice then, and a Write
-// may still be under way. Wait may be called several times.
-func (t *Task) Wait() Result {
-	<-t.done
-	return t.result
 }
 
 // Done is closed when Wait would return at once.
@@ -110,8 +115,25 @@ func (t *Task) Output() Output { return t.streams.output() }
 // Stop ends the command as the end of its context does, SIGTERM, the grace
 // time, SIGKILL to every process, and returns how it ended.
 func (t *Task) Stop() Result {
-	t.stopOnce.Do(func() { close(t.stop) })
+	t.Cancel(Cancelled)
 	return t.Wait()
+}
+
+// Cancel is Stop that does not wait. why is Cancelled, or CancelledByUser where
+// a person wants the end; if something else ended the command before, that
+// stays its cause.
+func (t *Task) Cancel(why Cause) {
+	select {
+	case t.stop <- why:
+	default: // somebody was first
+	}
+}
+
+// Kill is Cancel(Cancelled) without a grace time: also of a command that is
+// being ended already.
+func (t *Task) Kill() {
+	t.Cancel(Cancelled)
+	t.killing.Do(func() { close(t.kill) })
 }
 
 // Detach lets the task go on without its context and the Command's Timeout.
@@ -122,6 +144,18 @@ func (t *Task) Detach() {
 	case t.detach <- struct{}{}:
 	case <-t.settled:
 	}
+}
+
+// Sandbox says what is enforced.
+func (t *Task) Sandbox() sandbox.Report { return t.proc.Report() }
+
+// Wait returns when the command has ended and all its output is delivered. A
+// writer of the Command that blocks is given up shortly after the command's
+// time-out or the end of the context; the Result has a notice then, and a Write
+// may still be under way. Wait may be called several times.
+func (t *Task) Wait() Result {
+	<-t.done
+	return t.result
 }
 
 // see sees the task through to its end.
@@ -146,9 +180,10 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 		expired = timer.C
 	}
 
+	t.streams.tidy()
 	var cause Cause
 	var last end
-	over, began := false, time.Now()
+	over, began := false, time.Now() // over: last is valid
 	for !over && cause == "" {
 		select {
 		case last = <-ended:
@@ -156,12 +191,8 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 		case <-expired:
 			cause = TimedOut
 		case <-ctx.Done():
-			cause = Cancelled
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				cause = TimedOut
-			}
-		case <-t.stop:
-			cause = Cancelled
+			cause = cancelled(ctx)
+		case cause = <-t.stop:
 		case <-t.streams.limit.reached:
 			cause = OutputLimit
 		case <-t.detach:
@@ -174,22 +205,36 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 		}
 	}
 	close(t.settled)
-	if cause != "" {
+	if !over {
+		select { // of two at the same time the program's own end is the first
+		case last = <-ended:
+			over, cause = true, ""
+		default:
+		}
+	}
+	if !over {
 		t.proc.SignalAll(syscall.SIGTERM)
 		// A stopped process sees SIGTERM only after it goes on.
 		t.proc.SignalAll(syscall.SIGCONT)
-		kill := time.NewTimer(grace)
+		patience := time.NewTimer(grace)
 		select {
 		case last = <-ended:
-		case <-kill.C:
+		case <-patience.C:
+			t.proc.Kill()
+			last = <-ended
+		case <-t.kill:
 			t.proc.Kill()
 			last = <-ended
 		}
-		kill.Stop()
+		patience.Stop()
 	}
 
 	t.deliver(ctx, expired, cause != "")
+	if cause == "" && t.streams.limit.over() {
+		cause = OutputLimit // the end of the program was faster than we are
+	}
 	t.result.Output = t.streams.output()
+	t.result.FinalDir = t.finalDir()
 	t.result.Notices = append(t.result.Notices, t.streams.notices()...)
 	t.result.Notices = append(t.result.Notices, changes(t.guards, t.watch != nil, t.place.Workspace)...)
 	if t.watch != nil {
@@ -201,6 +246,17 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 		t.result.Notices = append(t.result.Notices, Notice{Kind: NoticeCleanup, Text: last.err.Error()})
 	}
 	t.result.setEnd(cause, last.exit)
+}
+
+// cancelled is why a context ended.
+func cancelled(ctx context.Context) Cause {
+	switch {
+	case errors.Is(context.Cause(ctx), ErrCancelledByUser):
+		return CancelledByUser
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return TimedOut
+	}
+	return Cancelled
 }
 
 // deliver waits for the delivery of the output as long as the command has time,
@@ -217,6 +273,7 @@ func (t *Task) deliver(ctx context.Context, expired <-chan time.Time, over bool)
 			return
 		case <-expired:
 		case <-ctx.Done():
+		case <-t.stop:
 		}
 	}
 	last := time.NewTimer(writerDelay)
@@ -250,155 +307,4 @@ func (r *Result) setEnd(cause Cause, exit sandbox.Exit) {
 	case exit.PIDsMax && failed:
 		r.Cause = PIDsLimit
 	}
-}
-
-// streams are the three standard streams of a program and what stands behind
-// them here.
-type streams struct {
-	stdin, stdout, stderr *os.File // what the program gets; nil = /dev/null
-	ours                  []*os.File
-	limit                 *limit
-	outlets               []*outlet
-	tails                 [2]*tail
-	input                 *os.File // our end of a pipe to stdin, or nil
-	feed                  func()
-}
-
-// newStreams makes the pipes. An *os.File is handed to the program itself,
-// unless its bytes are to be counted.
-func newStreams(c *Command) (streams, error) {
-	s := streams{limit: &limit{max: c.OutputLimit, reached: make(chan struct{})}}
-	if err := s.open(c); err != nil {
-		s.abandon()
-		return streams{}, err
-	}
-	return s, nil
-}
-
-func (s *streams) open(c *Command) error {
-	switch in := c.Stdin.(type) {
-	case nil:
-	case *os.File:
-		s.stdin = in
-	default:
-		read, write, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		s.stdin = read
-		s.ours = append(s.ours, read)
-		s.input = write
-		s.feed = func() {
-			io.Copy(write, in) // a program need not read all its input
-			write.Close()
-		}
-	}
-
-	stdout, stderr := c.Stdout, c.Stderr
-	if stdout == nil {
-		s.tails[0] = new(tail)
-		stdout = s.tails[0]
-	}
-	if stderr == nil {
-		s.tails[1] = new(tail)
-		stderr = s.tails[1]
-	}
-	var err error
-	if s.stdout, err = s.outlet(stdout, c.OutputLimit > 0); err != nil {
-		return err
-	}
-	// One pipe for one writer keeps the order and spares it a lock.
-	if sameWriter(stdout, stderr) {
-		s.stderr = s.stdout
-		return nil
-	}
-	s.stderr, err = s.outlet(stderr, c.OutputLimit > 0)
-	return err
-}
-
-func (s *streams) outlet(to io.Writer, count bool) (*os.File, error) {
-	if f, ok := to.(*os.File); ok && !count {
-		return f, nil
-	}
-	o, err := newOutlet(to, s.limit)
-	if err != nil {
-		return nil, err
-	}
-	s.outlets = append(s.outlets, o)
-	s.ours = append(s.ours, o.write)
-	return o.write, nil
-}
-
-// sameWriter is a == b without the panic for types that cannot be compared.
-func sameWriter(a, b io.Writer) bool {
-	defer func() { recover() }()
-	return a == b
-}
-
-// started drops the program's ends and begins to copy.
-func (s *streams) started() {
-	for _, f := range s.ours {
-		f.Close()
-	}
-	s.ours = nil
-	for _, o := range s.outlets {
-		go o.copy()
-	}
-	if s.feed != nil {
-		go s.feed()
-	}
-}
-
-// abandon releases everything when no program was started.
-func (s *streams) abandon() {
-	for _, f := range s.ours {
-		f.Close()
-	}
-	for _, o := range s.outlets {
-		o.read.Close()
-	}
-	if s.input != nil {
-		s.input.Close()
-	}
-}
-
-// finish waits until all output is delivered.
-func (s *streams) finish() {
-	if s.input != nil {
-		s.input.Close() // its reader may never end
-	}
-	for _, o := range s.outlets {
-		o.end()
-	}
-	for _, o := range s.outlets {
-		<-o.done
-	}
-}
-
-func (s *streams) output() Output {
-	var out Output
-	for i, to := range []*Stream{&out.Stdout, &out.Stderr} {
-		if t := s.tails[i]; t != nil {
-			*to = t.stream()
-		}
-	}
-	return out
-}
-
-func (s *streams) notices() []Notice {
-	var notices []Notice
-	for _, o := range s.outlets {
-		if !o.delivered() {
-			o.read.Close()
-			notices = append(notices, Notice{Kind: NoticeOutput, Text: "the output was not taken by whoever reads it; the rest of it is lost"})
-			continue
-		}
-		if o.err != nil {
-			notices = append(notices, Notice{Kind: NoticeOutput, Text: fmt.Sprintf("the output after this was lost: %v", o.err)})
-		}
-		if o.held {
-			notices = append(notices, Notice{Kind: NoticeOutput, Text: "a process that the command left behind kept its output open; what it writes is lost"})
-		}
-	}
-	return notices
 }

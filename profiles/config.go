@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -28,9 +29,10 @@ type Config struct {
 	Mode    *policy.Mode // used with that profile; nil = its own
 	Rules   []policy.Rule
 
-	Read, Write, Hide []string // as in Profile
-	Pass              []string
-	Set               map[string]string
+	Read, Write, Hide  []string // as in Profile
+	GitConfig, GitSign string   // "" = the profile's
+	Pass               []string
+	Set                map[string]string
 
 	// Reviewer is a program with its arguments that settles, in mode auto, what
 	// only the mode's default asks; nil = none. ReviewTimeout is how long it
@@ -47,6 +49,7 @@ type configFile struct {
 		Write []string `toml:"write"`
 		Hide  []string `toml:"hide"`
 	} `toml:"files"`
+	Git         gitKeys     `toml:"git"`
 	Environment environment `toml:"environment"`
 	Auto        struct {
 		Reviewer []string `toml:"reviewer"`
@@ -85,12 +88,15 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 		Read:          in.Files.Read,
 		Write:         in.Files.Write,
 		Hide:          in.Files.Hide,
+		GitConfig:     in.Git.Config,
+		GitSign:       in.Git.Sign,
 		Reviewer:      in.Auto.Reviewer,
 		ReviewTimeout: check.duration(in.Auto.Timeout, "auto", "timeout"),
 	}
 	if isFile(c.Profile) && !filepath.IsAbs(c.Profile) {
 		c.Profile = filepath.Join(filepath.Dir(name), c.Profile) // not in a directory that a command can write
 	}
+	check.git(in.Git)
 	check.each(c.Read, rooted, "files", "read")
 	check.each(c.Write, rooted, "files", "write")
 	check.each(c.Hide, rootedOrName, "files", "hide")
@@ -111,6 +117,7 @@ func (c *Config) Apply(p *Profile) {
 	p.Read = slices.Concat(p.Read, c.Read)
 	p.Write = slices.Concat(p.Write, c.Write)
 	p.Hide = slices.Concat(p.Hide, c.Hide)
+	p.GitConfig, p.GitSign = cmp.Or(c.GitConfig, p.GitConfig), cmp.Or(c.GitSign, p.GitSign)
 	p.addEnvironment(c.Pass, c.Set)
 }
 
@@ -142,6 +149,7 @@ type Project struct {
 
 	Hide, Protect          []string // as in Profile
 	Read, Write, Unprotect []string
+	GitConfig, GitSign     string // "" = the profile's
 	Pass                   []string
 	Set                    map[string]string
 
@@ -159,6 +167,7 @@ type projectFile struct {
 		Write     []string `toml:"write"`
 		Unprotect []string `toml:"unprotect"`
 	} `toml:"files"`
+	Git         gitKeys     `toml:"git"`
 	Limits      limits      `toml:"limits"`
 	Environment environment `toml:"environment"`
 	Rules       []rule      `toml:"rule"`
@@ -202,7 +211,10 @@ func ParseProject(name string, data []byte) (*Project, error) {
 		Read:      in.Files.Read,
 		Write:     in.Files.Write,
 		Unprotect: in.Files.Unprotect,
+		GitConfig: in.Git.Config,
+		GitSign:   in.Git.Sign,
 	}
+	check.git(in.Git)
 	if in.Network != nil {
 		n := sandbox.Network(check.choice(*in.Network, networkNames, "network"))
 		p.Network = &n
@@ -235,6 +247,17 @@ func (p *Project) Apply(to *Profile, trusted bool) (left []string, err error) {
 	}
 	if p.Network != nil && may(*p.Network > to.Network, "network = %q", networkNames[*p.Network]) {
 		to.Network = *p.Network
+	}
+	if p.GitConfig != "" && may(p.GitConfig == "checked" && to.GitConfig != "checked", "git.config = %q", p.GitConfig) {
+		to.GitConfig = p.GitConfig
+	}
+	switch p.GitSign {
+	case "off":
+		to.GitSign = "off"
+	case "agent": // an agent is a secret, which only the person opens
+		if to.GitSign != "agent" {
+			left = append(left, `git.sign = "agent"`)
+		}
 	}
 	for _, r := range p.Rules {
 		if may(r.Verdict == policy.Allow, "rule allow %s", r.Pattern) {

@@ -54,6 +54,15 @@ type socketRow struct {
 	Source string `toml:"source"`
 }
 
+type signingRow struct {
+	Path   string `toml:"path"`
+	Env    string `toml:"env"`
+	OS     string `toml:"os"`
+	Socket bool   `toml:"socket"`
+	Reason string `toml:"reason"`
+	Source string `toml:"source"`
+}
+
 type disposableRow struct {
 	Name   string `toml:"name"`
 	Reason string `toml:"reason"`

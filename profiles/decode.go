@@ -52,6 +52,7 @@ type profileFile struct {
 	Require      []string    `toml:"require"`
 	AllowMissing []string    `toml:"allow-missing"`
 	Files        files       `toml:"files"`
+	Git          gitKeys     `toml:"git"`
 	Limits       limits      `toml:"limits"`
 	Environment  environment `toml:"environment"`
 	ToolCall     toolCall    `toml:"tool-call"`
@@ -68,6 +69,22 @@ type files struct {
 	Protect    []string `toml:"protect"`
 	Unprotect  []string `toml:"unprotect"`
 	Sockets    []string `toml:"sockets"`
+}
+
+type gitKeys struct {
+	Config string `toml:"config"` // "read-only", "checked"
+	Sign   string `toml:"sign"`   // "off", "agent"
+}
+
+// The strictest first.
+var (
+	gitConfigNames = []string{"read-only", "checked"}
+	gitSignNames   = []string{"off", "agent"}
+)
+
+func (c *checker) git(in gitKeys) {
+	c.choice(in.Config, gitConfigNames, "git", "config")
+	c.choice(in.Sign, gitSignNames, "git", "sign")
 }
 
 type limits struct {
@@ -135,6 +152,8 @@ func Parse(name string, data []byte) (*Profile, error) {
 		Unprotect:    in.Files.Unprotect,
 		Sockets:      in.Files.Sockets,
 		Stdin:        in.Stdin,
+		GitConfig:    in.Git.Config,
+		GitSign:      in.Git.Sign,
 	}
 
 	check := checker{doc: &doc}
@@ -146,6 +165,7 @@ func Parse(name string, data []byte) (*Profile, error) {
 	check.choice(in.Ask, []string{"deny", "prompt", "allow"}, "ask")
 	check.choice(in.Stdin, []string{"null", "inherit"}, "stdin")
 	check.choice(in.Files.Tmp, []string{"private", "session"}, "files", "tmp")
+	check.git(in.Git)
 	check.each(in.Require, layer, "require")
 	check.each(in.AllowMissing, layer, "allow-missing")
 	check.each(in.Files.Read, rooted, "files", "read")

@@ -54,10 +54,16 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 		}
 	}
 	maps.Copy(set, p.Set)
+	if _, own := p.Set["GIT_CONFIG_COUNT"]; !own && !slices.Contains(p.Pass, "GIT_CONFIG_COUNT") && p.GitSign != "agent" {
+		for _, row := range unsignedRows {
+			set[row.Name] = row.Value
+		}
+	}
 
 	pass := func(name string) {
-		if _, ok := set[name]; !ok {
-			set[name] = values[name]
+		_, ok := set[name]
+		if value, there := values[name]; !ok && there {
+			set[name] = value
 		}
 	}
 	for _, row := range passRows {
@@ -66,6 +72,9 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 				pass(name)
 			}
 		}
+	}
+	if p.GitSign == "agent" {
+		pass("SSH_AUTH_SOCK")
 	}
 	for _, pattern := range p.Pass { // the person's own word
 		for name := range named(values, pattern) {

@@ -70,7 +70,8 @@ func TestEnviron(t *testing.T) {
 		{"NODE_OPTIONS", "--require x", gone},
 		{"GIT_DIR", "/g", gone},
 		{"GIT_SSH_COMMAND", "x", gone},
-		{"GIT_CONFIG_VALUE_0", "Authorization: x", gone},
+		{"GIT_CONFIG_VALUE_0", "Authorization: x", "false"}, // of commit.gpgSign
+		{"GIT_CONFIG_VALUE_2", "Authorization: x", gone},
 		{"MAKEFLAGS", "--jobserver-auth=3,4", gone},
 
 		{"HTTPS_PROXY", "http://proxy:3128", "http://proxy:3128"},

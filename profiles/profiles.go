@@ -63,6 +63,15 @@ type Profile struct {
 	// Sockets are pathname sockets that stay reachable.
 	Sockets []string
 
+	// GitConfig is "read-only" or "checked": the repositories' configuration can
+	// be written, and the settings in it that run programs are put back after the
+	// run. Until then, who runs git outside runs them. Empty means "read-only".
+	GitConfig string
+	// GitSign is "off", by which no commit or tag is signed that is not asked to
+	// be on its command line, or "agent": the sockets of ssh-agent and gpg-agent
+	// and the public keys are opened. Empty means "off".
+	GitSign string
+
 	// Pass names variables that are kept besides the shared list; a trailing
 	// "*" means every name that begins so. Set gives values; it wins.
 	Pass []string

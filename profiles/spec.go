@@ -1,7 +1,6 @@
 package profiles
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -91,6 +90,8 @@ func (p *Profile) Spec(place Place) (sandbox.Spec, error) {
 	for _, s := range p.Sockets {
 		spec.Sockets = append(spec.Sockets, place.expand(s))
 	}
+	sockets, _ := p.signing(&place)
+	spec.Sockets = append(spec.Sockets, sockets...)
 	if p.Tmp == "session" {
 		if place.TmpDir == "" {
 			return sandbox.Spec{}, &sandbox.SpecError{
@@ -197,28 +198,55 @@ func (j *joiner) join(parts ...string) string {
 
 // appendSockets hides what leads to programs outside of the sandbox.
 func appendSockets(rules []sandbox.FileRule, place *Place) []sandbox.FileRule {
-	uid := strconv.Itoa(place.UID)
-	run := cmp.Or(place.RuntimeDir, "/run/user/"+uid)
 	for i := range socketRows {
 		row := &socketRows[i]
-		p := row.Path
-		switch {
-		case row.OS != "" && row.OS != place.os():
-			continue
-		case row.Env != "":
-			if p = pathIn(place.getenv(row.Env)); p == "" || !place.canHide(p) {
-				continue
-			}
-		case p[0] == '~':
-			p = place.expand(p)
-		case p[0] == '{':
-			p = run + strings.TrimPrefix(p, "{run}")
-		default:
-			p = strings.Replace(p, "{uid}", uid, 1)
+		if p := place.socketPath(row.Path, row.Env, row.OS); p != "" {
+			rules = append(rules, sandbox.FileRule{Path: p, Sort: sandbox.Secret, Reason: row.Reason})
 		}
-		rules = append(rules, sandbox.FileRule{Path: p, Sort: sandbox.Secret, Reason: row.Reason})
 	}
 	return rules
+}
+
+// socketPath is where a row of sockets.toml leads here; "" if nowhere.
+func (w *Place) socketPath(name, env, os string) string {
+	switch {
+	case os != "" && os != w.os():
+		return ""
+	case env != "":
+		if p := pathIn(w.getenv(env)); p != "" && w.canHide(p) {
+			return p
+		}
+		return ""
+	case name[0] == '~':
+		return w.expand(name)
+	case name[0] == '{':
+		run := w.RuntimeDir
+		if run == "" {
+			run = "/run/user/" + strconv.Itoa(w.UID)
+		}
+		return run + strings.TrimPrefix(name, "{run}")
+	}
+	return strings.Replace(name, "{uid}", strconv.Itoa(w.UID), 1)
+}
+
+// signing is what git.sign opens, of what is there.
+func (p *Profile) signing(place *Place) (sockets, files []string) {
+	if p.GitSign != "agent" {
+		return nil, nil
+	}
+	for i := range signingRows {
+		row := &signingRows[i]
+		path := place.socketPath(row.Path, row.Env, row.OS)
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil || row.Socket != (info.Mode().Type() == os.ModeSocket):
+		case row.Socket:
+			sockets = append(sockets, path)
+		default:
+			files = append(files, path)
+		}
+	}
+	return sockets, files
 }
 
 // pathIn returns the first absolute path in an address such as
@@ -352,7 +380,8 @@ func (p *Profile) reopen(rules []sandbox.FileRule, place *Place) []sandbox.FileR
 		grant(name, sandbox.ReadWrite)
 	}
 	person = true
-	for _, name := range p.Sockets {
+	sockets, keys := p.signing(place)
+	for _, name := range slices.Concat(p.Sockets, sockets, keys) {
 		grant(name, sandbox.ReadOnly)
 	}
 	for _, name := range p.Read {
@@ -472,8 +501,11 @@ func (p *Profile) protected(place *Place) ([]sandbox.Name, error) {
 			return
 		}
 		n := sandbox.Name{Path: path, Guard: sandbox.Block, Reason: row.Reason}
-		if row.Guard == "notice" {
+		switch {
+		case row.Guard == "notice":
 			n.Guard = sandbox.Notice
+		case p.GitConfig == "checked" && row.In == "git" && (row.Name == "config" || row.Name == "config.worktree"):
+			n.Guard = sandbox.Checked
 		}
 		names = append(names, n)
 	}

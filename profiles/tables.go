@@ -1068,6 +1068,14 @@ var offlineRows = []valueRow{
 	{Name: "BUNDLE_RETRY", Value: "0", Reason: "bundler tries again"},
 }
 
+var unsignedRows = []valueRow{
+	{Name: "GIT_CONFIG_COUNT", Value: "2", Reason: "the keys that sign are hidden, and a commit would fail"},
+	{Name: "GIT_CONFIG_KEY_0", Value: "commit.gpgSign", Reason: "no commit is signed unless its command line asks"},
+	{Name: "GIT_CONFIG_VALUE_0", Value: "false", Reason: "no commit is signed unless its command line asks"},
+	{Name: "GIT_CONFIG_KEY_1", Value: "tag.gpgSign", Reason: "no tag is signed unless its command line asks"},
+	{Name: "GIT_CONFIG_VALUE_1", Value: "false", Reason: "no tag is signed unless its command line asks"},
+}
+
 var cacheRows = []cacheRow{
 	{Tool: "go", Name: "GOCACHE", Value: "{cache}/go-build", Reason: "go build refuses to start", Source: "go help cache"},
 	{Tool: "golangci-lint", Name: "GOLANGCI_LINT_CACHE", Value: "{cache}/golangci-lint", Reason: "golangci-lint fails", Source: "golangci-lint, cache"},
@@ -1172,6 +1180,26 @@ var socketRows = []socketRow{
 	{Path: "/run/mysqld", OS: "linux", Reason: "databases of the host", Source: "mysqld(8)"},
 	{Path: "/run/redis", OS: "linux", Reason: "databases of the host", Source: "redis.conf"},
 	{Path: "/run/memcached", OS: "linux", Reason: "caches of the host", Source: "memcached(1)"},
+}
+
+var signingRows = []signingRow{
+	{Env: "SSH_AUTH_SOCK", Socket: true, Reason: "signs with the person's keys", Source: "ssh-agent(1)"},
+	{Path: "{run}/gnupg/S.gpg-agent", OS: "linux", Socket: true, Reason: "signs with the person's keys", Source: "gpg-agent(1)"},
+	{Path: "{run}/gnupg/S.keyboxd", OS: "linux", Socket: true, Reason: "reads public keys", Source: "keyboxd(1)"},
+	{Path: "~/.gnupg/S.gpg-agent", Socket: true, Reason: "signs with the person's keys", Source: "gpg-agent(1)"},
+	{Path: "~/.gnupg/S.keyboxd", Socket: true, Reason: "reads public keys", Source: "keyboxd(1)"},
+	{Path: "~/.gnupg/pubring.kbx", Reason: "public keys", Source: "gpg(1) FILES"},
+	{Path: "~/.gnupg/pubring.gpg", Reason: "public keys", Source: "gpg(1) FILES"},
+	{Path: "~/.gnupg/trustdb.gpg", Reason: "trust in public keys", Source: "gpg(1) FILES"},
+	{Path: "~/.gnupg/gpg.conf", Reason: "options", Source: "gpg(1) FILES"},
+	{Path: "~/.gnupg/common.conf", Reason: "options", Source: "gpg(1) FILES"},
+	{Path: "~/.gnupg/public-keys.d", Reason: "public keys", Source: "keyboxd(1)"},
+	{Path: "~/.ssh/id_ed25519.pub", Reason: "a public key", Source: "ssh-keygen(1) FILES"},
+	{Path: "~/.ssh/id_ecdsa.pub", Reason: "a public key", Source: "ssh-keygen(1) FILES"},
+	{Path: "~/.ssh/id_ed25519_sk.pub", Reason: "a public key", Source: "ssh-keygen(1) FILES"},
+	{Path: "~/.ssh/id_ecdsa_sk.pub", Reason: "a public key", Source: "ssh-keygen(1) FILES"},
+	{Path: "~/.ssh/id_rsa.pub", Reason: "a public key", Source: "ssh-keygen(1) FILES"},
+	{Path: "~/.ssh/allowed_signers", Reason: "public keys", Source: "ssh-keygen(1) ALLOWED SIGNERS"},
 }
 
 var disposableRows = []disposableRow{

@@ -25,8 +25,10 @@ var dataFiles = []struct {
 	{"environment.toml", "secret", "secretNameRows", secretNameRows},
 	{"environment.toml", "tool-call", "toolCallRows", toolCallRows},
 	{"environment.toml", "offline", "offlineRows", offlineRows},
+	{"environment.toml", "unsigned", "unsignedRows", unsignedRows},
 	{"caches.toml", "cache", "cacheRows", cacheRows},
 	{"sockets.toml", "socket", "socketRows", socketRows},
+	{"sockets.toml", "signing", "signingRows", signingRows},
 	{"disposable.toml", "disposable", "disposableRows", disposableRows},
 	{"system.toml", "system", "systemRows", systemRows},
 }

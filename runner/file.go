@@ -18,20 +18,25 @@ func readSmall(path string, max int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readSmallFile(f, max)
+}
+
+// readSmallFile reads f as readSmall does, and closes it.
+func readSmallFile(f *os.File, max int64) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+		return nil, &os.PathError{Op: "read", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(data)) > max {
-		return nil, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d bytes", max)}
+		return nil, &os.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("larger than %d bytes", max)}
 	}
 	return data, nil
 }

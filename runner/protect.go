@@ -50,6 +50,9 @@ func changes(guards []guard, watched bool, workspace string) []Notice {
 		if after == g.before {
 			continue
 		}
+		if g.name.Guard == sandbox.Checked {
+			continue // by its settings, not by its bytes
+		}
 		if g.name.Guard != sandbox.Block {
 			name, err := filepath.Rel(workspace, g.name.Path)
 			if err != nil || !filepath.IsLocal(name) {

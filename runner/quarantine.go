@@ -37,6 +37,9 @@ const (
 	maxQuarantinedBytes = 16 << 20
 )
 
+// maxRecord bounds a record, which only we write, in bytes.
+const maxRecord = 16 << 20
+
 // NoticeQuarantined is a protected name that appeared and was moved away.
 const NoticeQuarantined = "quarantined"
 
@@ -49,10 +52,21 @@ type record struct {
 	Absent    []string          `json:"absent"`                // protected names that were not there
 	Links     map[string]string `json:"links,omitempty"`       // those that were, or lay below, symbolic links, and what these held
 	Free      []string          `json:"unprotected,omitempty"` // names that the run was allowed to make
+	Checked   map[string]string `json:"checked,omitempty"`     // git configurations that the run may write, and what they held
 }
 
 // add joins r with the record of an overlapping run.
 func (r *record) add(o record) {
+	// What the first of them found no run had written yet.
+	first, later := o.Checked, r.Checked
+	if r.Began.Before(o.Began) {
+		first, later = later, first
+	}
+	r.Checked = maps.Clone(later)
+	if r.Checked == nil {
+		r.Checked = map[string]string{}
+	}
+	maps.Copy(r.Checked, first)
 	if o.Began.Before(r.Began) {
 		r.Began = o.Began
 	}
@@ -102,9 +116,16 @@ func startWatch(where profiles.Place, names []sandbox.Name, unprotect []string) 
 	defer all.Close()
 	// Looked at while no other run can move anything away.
 	guards := watchNames(names)
-	w.record.Links = map[string]string{}
+	w.record.Links, w.record.Checked = map[string]string{}, map[string]string{}
 	for _, g := range guards {
 		switch {
+		case g.name.Guard == sandbox.Checked:
+			text, err := readSmall(g.name.Path, maxGitConfig)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return guards, nil, err
+			}
+			w.record.Checked[g.name.Path] = string(text)
+			continue
 		case g.name.Guard != sandbox.Block:
 			continue
 		case g.before == "":
@@ -178,7 +199,7 @@ func (w *watchman) others() (on bool, left []record, files []string) {
 			on = true
 		} else {
 			var r record
-			if text, err := io.ReadAll(io.LimitReader(f, 1<<20)); err == nil && json.Unmarshal(text, &r) == nil {
+			if text, err := io.ReadAll(io.LimitReader(f, maxRecord)); err == nil && json.Unmarshal(text, &r) == nil {
 				left = append(left, r)
 			}
 			files = append(files, name)
@@ -202,7 +223,7 @@ func (w *watchman) stop() {
 // that exist are told only.
 func (w *watchman) finish(names []sandbox.Name, mounts bool) []Notice {
 	look := w.record
-	stays := ""
+	stays, on := "", false
 	if !mounts {
 		stays = "it stays, because without mounts of its own a command's names are told only"
 	}
@@ -212,7 +233,9 @@ func (w *watchman) finish(names []sandbox.Name, mounts bool) []Notice {
 	} else {
 		defer all.Close()
 		defer w.file.Close()
-		on, left, files := w.others()
+		var left []record
+		var files []string
+		on, left, files = w.others()
 		joined := w.record
 		for _, r := range left {
 			joined.add(r)
@@ -252,7 +275,27 @@ func (w *watchman) finish(names []sandbox.Name, mounts bool) []Notice {
 			out = append(out, w.found(&look, path, reasons[path], stays))
 		}
 	}
+	if !on {
+		for _, path := range slices.Sorted(maps.Keys(look.Checked)) {
+			out = append(out, w.checked(path, look.Checked[path])...)
+		}
+	}
 	return out
+}
+
+// checked looks at a git configuration that the runs could write.
+func (w *watchman) checked(path, before string) []Notice {
+	changed, err := w.restoreGitConfig(path, before)
+	if changed == nil && err == nil {
+		return nil
+	}
+	text := path + ": " + strings.Join(changed, ", ")
+	if err == nil {
+		text += " was set during the run and may run programs; put back as it was"
+	} else {
+		text += fmt.Sprintf(" may run programs, and is not put back: %v", err)
+	}
+	return []Notice{{Kind: NoticeProtected, Path: path, Text: text}}
 }
 
 // found reports a name that appeared, or that is no longer the link that it
@@ -327,39 +370,6 @@ func harmless(path string) bool {
 		return err == nil && plainGitConfig(string(text))
 	}
 	return false
-}
-
-// plainGitConfig says whether a repository's configuration holds nothing but
-// what git writes at init, clone and branch (git-config(1)). Every other key,
-// and an address that names a transport helper, may run a program.
-func plainGitConfig(text string) bool {
-	plain := map[string][]string{
-		"core":   {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks"},
-		"remote": {"url", "fetch"}, "branch": {"remote", "merge", "rebase"}, "user": {"name", "email"}, "init": {"defaultbranch"},
-		"extensions": {"objectformat", "refstorage"},
-	}
-	var keys []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || line[0] == '#' || line[0] == ';':
-		case strings.HasSuffix(line, `\`):
-			return false
-		case line[0] == '[':
-			name, rest, ok := strings.Cut(line[1:], "]")
-			section, _, _ := strings.Cut(name, " ")
-			if keys = plain[strings.ToLower(section)]; !ok || rest != "" || keys == nil {
-				return false
-			}
-		default:
-			key, value, _ := strings.Cut(line, "=")
-			key = strings.ToLower(strings.TrimSpace(key))
-			if !slices.Contains(keys, key) || key == "url" && strings.Contains(value, "::") {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // Quarantined is what was moved away.

@@ -507,18 +507,3 @@ func TestCommitted(t *testing.T) {
 		t.Errorf("put into the repository by the run: %v, %v", kinds(r), err)
 	}
 }
-
-func TestPlainGitConfig(t *testing.T) {
-	for text, want := range map[string]bool{
-		"": true, "[core]\n\tbare = false\n": true, "[remote \"o\"]\nurl = https://x/y\nfetch = +refs/heads/*:refs/remotes/o/*\n": true,
-		"[core]\nfsmonitor = x\n": false, "[core]\nbare = false \\\nfsmonitor=x\n": false, "[include]\npath = x\n": false,
-		"[remote \"o\"]\nurl = ext::sh\n": false, "[core] fsmonitor = x\n": false, "[alias]\nx = !sh\n": false, "[CORE]\nHooksPath=x": false,
-	} {
-		if got := plainGitConfig(text); got != want {
-			t.Errorf("%q: %v, want %v", text, got, want)
-		}
-	}
-	if plainGitConfig(strings.Repeat("[", 10)) {
-		t.Error("brackets alone are plain")
-	}
-}

@@ -177,6 +177,10 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	var watchman *watchman
 	if len(k.spec.Protect) > 0 {
 		guards, watchman, err = startWatch(k.place, k.spec.Protect, k.profile.Unprotect)
+		if err != nil && k.profile.GitConfig == "checked" {
+			streams.abandon()
+			return nil, &StateError{Path: k.place.StateDir, Err: fmt.Errorf("git's configuration cannot be checked after the run: %w", err), Hint: `set git.config = "read-only"`}
+		}
 		if err != nil && k.place.TmpDir != "" { // else it is said already
 			k.notices = append(k.notices, Notice{
 				Kind: NoticeState, Path: k.place.StateDir,
@@ -200,6 +204,7 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 		guards:  guards,
 		watch:   watchman,
 		place:   k.place,
+		profile: k.profile,
 		names:   k.spec.Protect,
 		stays:   k.FinalDir && k.Script != "" && !changesDir(k.Script),
 		result: Result{

@@ -83,6 +83,7 @@ type Task struct {
 	guards  []guard
 	watch   *watchman // nil = none
 	place   profiles.Place
+	profile profiles.Profile
 	names   []sandbox.Name
 	stays   bool // nothing in the shell's text changes its directory, which was asked for
 	result  Result
@@ -246,6 +247,10 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
 		t.result.Notices = append(t.result.Notices, Notice{Kind: NoticeCleanup, Text: last.err.Error()})
 	}
 	t.result.setEnd(cause, last.exit)
+	t.result.Notices = append(t.result.Notices, unsigned(&t.result.Decision, &t.profile, &t.place)...)
+	if t.result.ExitCode > 0 && t.proc.Report().Tier == "namespaces" {
+		t.result.Notices = append(t.result.Notices, checkout(&t.result.Decision, t.guards, &t.place)...)
+	}
 }
 
 // cancelled is why a context ended.

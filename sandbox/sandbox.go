@@ -47,11 +47,12 @@ type FileRule struct {
 type Guard uint8
 
 const (
-	Block  Guard = iota // runs without anyone's doing: read-only while the command runs
-	Notice              // runs when someone builds or pushes: told, not touched
+	Block   Guard = iota // runs without anyone's doing: read-only while the command runs
+	Notice               // runs when someone builds or pushes: told, not touched
+	Checked              // a git configuration: writable, and what in it runs programs is put back after the run
 )
 
-func (g Guard) String() string { return [...]string{"block", "notice"}[g] }
+func (g Guard) String() string { return [...]string{"block", "notice", "checked"}[g] }
 
 // Name is a protected name: a file or directory in the workspace whose content
 // runs outside of the sandbox later.

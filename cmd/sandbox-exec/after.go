@@ -52,10 +52,10 @@ func afterFailure(d policy.Decision, p *profiles.Profile) (out []runner.Notice) 
 	if p.Network == sandbox.NetworkOff && any(func(t policy.Target) bool { return usesNetwork(t) || starts(t.Argv, fetchers) }) {
 		out = append(out, runner.Notice{Kind: noticeNetworkOff, Text: "the network is off for this command; --net host opens it"})
 	}
-	if p.Workspace == sandbox.ReadWrite && !slices.Contains(p.Unprotect, ".git/config") && any(writesGitConfig) {
+	if p.Workspace == sandbox.ReadWrite && p.GitConfig != "checked" && !slices.Contains(p.Unprotect, ".git/config") && any(writesGitConfig) {
 		out = append(out, runner.Notice{
 			Kind: noticeGitConfig, Path: ".git/config",
-			Text: ".git/config is protected from this command; --unprotect .git/config lets it change that",
+			Text: `.git/config is protected from this command; --unprotect .git/config lets it change that, git.config = "checked" in the configuration lets all change it and puts back what runs programs`,
 		})
 	}
 	return out

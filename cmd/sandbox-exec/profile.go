@@ -64,6 +64,7 @@ func (e *env) profileShow(c *cli.Context) error {
 	say("/tmp", "%s", cmp.Or(p.Tmp, "private"))
 	say("network", "%s", spec.Network)
 	say("stdin", "%s", cmp.Or(p.Stdin, "null"))
+	say("git", "configuration %s, signing %s", cmp.Or(p.GitConfig, "read-only"), cmp.Or(p.GitSign, "off"))
 	say("limits", "memory %s, processes %s, processors %s", size(spec.Limits.Memory), number(float64(spec.Limits.PIDs)), number(spec.Limits.CPUs))
 	say("layers", "required: %s; may be missing: %s", list(spec.Require), list(spec.AllowMissing))
 

@@ -168,20 +168,7 @@ func (w *watchman) linksAbove(path string) {
 // lockRecords takes the lock under which records are made, read and removed,
 // so that none is seen before it is written and locked, and of two runs that
 // end at once one is the last.
-func (w *watchman) lockRecords() (*os.File, error) {
-	if err := ownDir(w.where.StateDir, w.dir); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(w.dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := waitLock(f); err != nil {
-		f.Close()
-		return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
-	}
-	return f, nil
-}
+func (w *watchman) lockRecords() (*os.File, error) { return lockIn(w.where.StateDir, w.dir) }
 
 // others says whether another run is on in the workspace, and returns the
 // records of those that ended, with their files.

@@ -91,6 +91,23 @@ func replaceFile(path string, data []byte) error {
 	return err
 }
 
+// lockIn makes a directory of ours and takes its lock, which closing the file
+// that is returned gives back.
+func lockIn(root, dir string) (*os.File, error) {
+	if err := ownDir(root, dir); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := waitLock(f); err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+	return f, nil
+}
+
 // waitLock takes the lock that lock takes, but waits for a while.
 func waitLock(f *os.File) error {
 	const patience = 5 * time.Second

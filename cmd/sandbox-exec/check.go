@@ -45,9 +45,7 @@ func (e *env) check(c *cli.Context) error {
 			fmt.Fprintf(e.stdout, "\nhint: %s\n", remedy(d, cmd))
 		}
 	case f.Bool("json"):
-		enc := json.NewEncoder(e.stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(d); err != nil {
+		if err := e.printJSON(d); err != nil {
 			return err
 		}
 	default:

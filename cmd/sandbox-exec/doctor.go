@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/sandbox-exec/sandbox-exec/runner"
@@ -17,9 +16,7 @@ func (e *env) doctor(c *cli.Context) error {
 	}
 	d := runner.Doctor()
 	if c.Bool("json") {
-		enc := json.NewEncoder(e.stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(d); err != nil {
+		if err := e.printJSON(d); err != nil {
 			return err
 		}
 	} else {

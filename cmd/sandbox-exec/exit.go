@@ -46,18 +46,28 @@ func (k killedBy) Error() string { return syscall.Signal(k).String() }
 
 // exit ends the process as err says.
 func exit(err error, stderr io.Writer) {
-	var status silent
-	var signal killedBy
+	status, signal, said := outcome(err)
+	lines(stderr, said...)
+	if signal != 0 {
+		die(signal)
+	}
+	os.Exit(status)
+}
+
+// outcome is the exit status, or the signal, with which the process ends, and
+// what it says before.
+func outcome(err error) (status int, signal syscall.Signal, said []string) {
+	var known silent
+	var by killedBy
 	switch {
 	case err == nil:
-		os.Exit(0)
-	case errors.As(err, &status):
-		os.Exit(int(status))
-	case errors.As(err, &signal):
-		die(syscall.Signal(signal))
+		return 0, 0, nil
+	case errors.As(err, &known):
+		return int(known), 0, nil
+	case errors.As(err, &by):
+		return 0, syscall.Signal(by), nil
 	}
-	lines(stderr, explain(err)...)
-	os.Exit(statusOf(err))
+	return statusOf(err), 0, explain(err)
 }
 
 // statusOf is the exit status for a command that was not run.

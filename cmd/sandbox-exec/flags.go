@@ -56,6 +56,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pids", Usage: "`NUMBER` of processes and threads, or unlimited"},
 		&cli.StringFlag{Name: "cpus", Usage: "`NUMBER` of processors' worth of time, or unlimited"},
 		&cli.StringFlag{Name: "timeout", Usage: "end the command after `TIME`: 90, 90s, 5m"},
+		&cli.StringFlag{Name: "on-timeout", Usage: "then `kill|background` the command; background takes no stdin, and 60s without --timeout"},
 		&cli.StringFlag{Name: "grace", Usage: "`TIME` from SIGTERM to SIGKILL (default: 5s)"},
 		&cli.StringSliceFlag{Name: "env", Usage: "let the variable `NAME[=VALUE]` through"},
 		&cli.StringFlag{Name: "stdin", Usage: "what the command reads: `inherit|null`"},

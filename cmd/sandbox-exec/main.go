@@ -21,6 +21,7 @@ sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
 sandbox-exec doctor [--json]
 sandbox-exec profile list | show NAME | check FILE
 sandbox-exec rule list | add VERDICT PATTERN | remove PATTERN
+sandbox-exec task start | list | output ID | wait ID | stop ID | prune
 sandbox-exec trust [--yes] [DIR]
 sandbox-exec untrust [DIR]
 sandbox-exec quarantine list | restore ID
@@ -43,7 +44,7 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 			left = append(left[1:len(left):len(left)], "--help")
 		}
 	}
-	e := &env{program: program, stdin: stdin, stdout: stdout, stderr: stderr}
+	e := &env{program: program, stdin: stdin, stdout: stdout, stderr: stderr, supervisor: os.Args[0] == supervisorName}
 	a := &cli.App{
 		Name:                      "sandbox-exec",
 		Usage:                     "run a command that is not to be trusted",
@@ -77,6 +78,18 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 					verb("rule add", "add a rule to your configuration", "[FLAGS] allow|ask|deny PATTERN", append(ruleFlags(),
 						&cli.StringFlag{Name: "reason", Usage: "`TEXT` that is shown where the rule denies or asks"}), e.ruleAdd),
 					verb("rule remove", "remove the rules with this pattern", "[FLAGS] PATTERN", ruleFlags(), e.ruleRemove),
+				},
+			},
+			{
+				Name: "task", Usage: "run commands in the background and look after them", HideHelpCommand: true,
+				Action: func(c *cli.Context) error { return misuse("task: want start, list, output, wait, stop or prune", "") },
+				Subcommands: []*cli.Command{
+					verb("task start", "run a command in the background and print its ID", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT)", taskStartFlags(), e.taskStart),
+					verb("task list", "list the tasks: ID, state, age, bytes of output, command", "[--json]", []cli.Flag{jsonFlag()}, e.taskList),
+					verb("task output", "print what a task has written", "[FLAGS] ID", taskOutputFlags(), e.taskOutput),
+					verb("task wait", "wait for the end of a task and end as it did", "[FLAGS] ID", taskWaitFlags(), e.taskWait),
+					verb("task stop", "end a task: SIGTERM, the grace time, SIGKILL", "ID...", nil, e.taskStop),
+					verb("task prune", "remove the records and the output of the tasks that are over", "", nil, e.taskPrune),
 				},
 			},
 			verb("trust", "let the project's .sandbox-exec.toml loosen what holds, until it changes", "[--yes] [DIR]", trustFlags(), e.trust),
@@ -123,6 +136,11 @@ type env struct {
 	stdin          *os.File
 	stdout, stderr *os.File
 	notices        []runner.Notice // about the settings
+
+	// Of the supervisor of a task.
+	supervisor bool
+	starter    *os.File // a socket to the process that started us; nil when that is gone
+	terminal   *os.File // the starter's; nil = none
 }
 
 // verb is a command; the name is the whole of "profile list".

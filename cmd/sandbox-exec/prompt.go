@@ -19,8 +19,13 @@ type prompt struct{ tty *os.File }
 // openPrompt returns nil where nobody is there to be asked. A terminal that is
 // only the session's is not enough: when our messages go elsewhere, it belongs
 // to the program that started us.
-func openPrompt(stderr *os.File, p *profiles.Profile) *prompt {
-	if p.Ask != "prompt" || !isTerminal(stderr) {
+func (e *env) openPrompt(p *profiles.Profile) *prompt {
+	switch {
+	case p.Ask != "prompt":
+		return nil
+	case e.terminal != nil: // the starter has looked
+		return &prompt{e.terminal}
+	case !isTerminal(e.stderr):
 		return nil
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)

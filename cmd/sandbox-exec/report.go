@@ -20,6 +20,7 @@ import (
 type report struct {
 	Version  int              `json:"version"`
 	Ran      bool             `json:"ran"`
+	Task     string           `json:"task,omitempty"`      // it goes on in the background, as this task
 	Cause    runner.Cause     `json:"cause,omitempty"`     // why it ended; missing when it did not run
 	ExitCode *int             `json:"exit_code,omitempty"` // the command's own; missing when it did not exit by itself
 	Signal   string           `json:"signal,omitempty"`    // what it died of

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -68,9 +67,7 @@ func (e *env) ruleList(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		enc := json.NewEncoder(e.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(append([]listedRule{}, out...))
+		return e.printJSON(append([]listedRule{}, out...))
 	}
 	for _, r := range out {
 		note := ""

@@ -26,6 +26,12 @@ func (e *env) run(c *cli.Context) error {
 		}
 		return e.dryRun(cmd)
 	}
+	if f.choice("on-timeout", "kill", "background") == "background" {
+		return e.inBackground(f)
+	}
+	if f.err != nil {
+		return f.err
+	}
 	// Before all that can fail, so that no report of an earlier run stays.
 	out, err := openReport(f.String("report"))
 	if err != nil {
@@ -82,7 +88,23 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 		cmd.Stdin = e.stdin
 	}
 	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
-	if p := openPrompt(e.stderr, cmd.Profile); p != nil {
+	ctx, relay := watchSignals(context.Background())
+	task, err := e.begin(ctx, f, cmd, r)
+	if err != nil {
+		if sig := relay.got(); sig != 0 && errors.Is(err, context.Canceled) {
+			return killedBy(sig)
+		}
+		return err
+	}
+	relay.to(task)
+	result := task.Wait()
+	return e.conclude(f, cmd, result, r, relay.got())
+}
+
+// begin starts cmd, after questions where there are any, and tells what is
+// weaker.
+func (e *env) begin(ctx context.Context, f *flagSet, cmd runner.Command, r *report) (*runner.Task, error) {
+	if p := e.openPrompt(cmd.Profile); p != nil {
 		defer p.Close()
 		cmd.Approver = runner.FirstAnswer(cmd.Approver, p)
 	}
@@ -96,7 +118,6 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 		lines(e.stderr, told(e.notices)...)
 	}
 
-	ctx, relay := watchSignals(context.Background())
 	task, err := runner.Start(ctx, cmd)
 	if err != nil {
 		var refusedErr *runner.RefusedError
@@ -104,17 +125,17 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 			r.Decision = &refusedErr.Decision
 			err = refused(refusedErr, cmd, asked.answered)
 		}
-		if sig := relay.got(); sig != 0 && errors.Is(err, context.Canceled) {
-			return killedBy(sig)
-		}
-		return err
+		return nil, err
 	}
-	relay.to(task)
-	quiet := f.Bool("q")
-	if !quiet {
-		lines(e.stderr, weaker(task.Sandbox(), f.Bool("v") || isTerminal(e.stderr)), f.unheld(task.Sandbox()))
+	if !f.Bool("q") {
+		lines(e.stderr, weaker(task.Sandbox(), f.Bool("v") || e.terminal != nil || isTerminal(e.stderr)), f.unheld(task.Sandbox()))
 	}
-	result := task.Wait()
+	return task, nil
+}
+
+// conclude fills in the report of a command that ran, tells what is to be told,
+// and says how the process ends. sig is the first signal that came from outside.
+func (e *env) conclude(f *flagSet, cmd runner.Command, result runner.Result, r *report, sig syscall.Signal) error {
 	if result.ExitCode > 0 {
 		result.Notices = append(result.Notices, afterFailure(result.Decision, cmd.Profile)...)
 	}
@@ -122,10 +143,10 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	if f.Bool("v") {
 		lines(e.stderr, summary(result))
 	}
-	if !quiet {
+	if !f.Bool("q") {
 		lines(e.stderr, epilogue(result, cmd.Timeout)...)
 	}
-	return ending(result, relay.got())
+	return ending(result, sig)
 }
 
 // weaker is the one line that tells which layers do not fully hold. A missing

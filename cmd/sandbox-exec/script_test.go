@@ -19,6 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"sandbox-exec": main,
+		supervisorName: main,
 		"interrupts":   interrupts,
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -18,6 +19,43 @@ func foregroundGroup(tty *os.File) (int, error) {
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
+}
+
+// selfExe leads to this program, even where it was replaced meanwhile.
+func selfExe() string { return "/proc/self/exe" }
+
+// closeInherited closes what the caller left open for us and nobody has asked
+// for: all that is not closed on exec, as what Go opens is.
+func closeInherited() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || fd <= 2 {
+			continue
+		}
+		if flags, err := descriptorFlags(fd); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	}
+	return nil
+}
+
+// letGo puts /dev/null in the place of stdin, stdout and stderr.
+func letGo() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	for fd := range 3 {
+		if err := unix.Dup3(int(null.Fd()), fd, 0); err != nil {
+			return os.NewSyscallError("dup3", err)
+		}
+	}
+	return nil
 }
 
 // dropTyped forgets what was typed before a question was shown, which cannot

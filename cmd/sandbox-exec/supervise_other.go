@@ -1,0 +1,23 @@
+//go:build !linux
+
+package main
+
+import (
+	"runtime"
+
+	"github.com/sandbox-exec/sandbox-exec/sandbox"
+)
+
+const supervisorName = "sandbox-exec-task"
+
+// launched is what became of a task that was launched.
+type launched struct {
+	id     string
+	ending error
+}
+
+var errNoTasks = &sandbox.UnsupportedError{Layer: "background", Want: "Linux", Have: runtime.GOOS}
+
+func (e *env) launch() (launched, error)           { return launched{}, errNoTasks }
+func (e *env) inBackground(*flagSet) error         { return errNoTasks }
+func (e *env) supervise(f *flagSet, fg bool) error { return errNoTasks }

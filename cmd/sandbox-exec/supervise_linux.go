@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"golang.org/x/sys/unix"
 )
@@ -95,7 +96,7 @@ func (e *env) launch() (launched, error) {
 	defer socket.Close()
 	defer theirs.Close()
 	var copies sync.WaitGroup
-	relay := func(to *os.File) (*os.File, error) {
+	pipe := func(to *os.File) (*os.File, error) {
 		read, write, err := os.Pipe()
 		if err == nil {
 			copies.Go(func() {
@@ -105,12 +106,12 @@ func (e *env) launch() (launched, error) {
 		}
 		return write, err
 	}
-	stdout, err := relay(e.stdout)
+	stdout, err := pipe(e.stdout)
 	if err != nil {
 		return launched{}, err
 	}
 	defer stdout.Close()
-	stderr, err := relay(e.stderr)
+	stderr, err := pipe(e.stderr)
 	if err != nil {
 		return launched{}, err
 	}
@@ -225,7 +226,7 @@ type supervised struct {
 	*runner.Task
 	cmd      runner.Command
 	keeper   *runner.Keeper
-	relay    [2]*relayed
+	written  written
 	patience time.Duration // how long it stays in the foreground
 }
 
@@ -320,14 +321,18 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 				task.Signal(m.Signal)
 				continue
 			}
-			by, over = syscall.SIGHUP, true // the starter was killed, so the command ends, too
+			by, over = syscall.SIGHUP, true
+			task.Kill() // as if we had been killed, like the starter
 		}
 	}
 	if by != 0 {
-		task.Stop()
+		task.Cancel(runner.Cancelled)
 	}
 	result := task.Wait()
 	if e.starter == nil {
+		if task.written.lost != nil {
+			result.Notices = append(result.Notices, runner.Notice{Kind: runner.NoticeOutput, Text: fmt.Sprintf("the output after this was lost: %v", task.written.lost)})
+		}
 		return task.keeper.Finish(result)
 	}
 	task.keeper.Discard()
@@ -347,7 +352,6 @@ func (e *env) beginTask(ctx context.Context, f *flagSet, foreground bool, r *rep
 		return nil, err
 	}
 	cmd.Wrapper, cmd.Background = false, true
-	cmd.Profile.Stdin = "null"
 	s := &supervised{}
 	if foreground {
 		if s.patience, err = inForegroundFor(cmd); err != nil {
@@ -358,17 +362,11 @@ func (e *env) beginTask(ctx context.Context, f *flagSet, foreground bool, r *rep
 	if s.keeper, err = runner.OpenTasks().Keep(cmd); err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
-	for i, to := range []*os.File{e.stdout, e.stderr} {
-		s.relay[i] = &relayed{mu: &mu, file: s.keeper.Output}
-		if foreground {
-			s.relay[i].to = to
-		}
+	s.written.file = s.keeper.Output
+	if foreground {
+		s.written.to = [2]*os.File{e.stdout, e.stderr}
 	}
-	cmd.Stdout, cmd.Stderr = s.relay[0], s.relay[1]
-	if !foreground {
-		cmd.Stderr = cmd.Stdout // one pipe, which keeps the order
-	}
+	cmd.OnOutput, cmd.Merge = s.written.take, !foreground // one pipe keeps the order
 	if s.Task, err = e.begin(ctx, f, cmd, r); err != nil {
 		s.keeper.Discard()
 		return nil, err
@@ -384,25 +382,22 @@ func (e *env) beginTask(ctx context.Context, f *flagSet, foreground bool, r *rep
 
 // inForegroundFor is how long a command stays in the foreground.
 func inForegroundFor(cmd runner.Command) (time.Duration, error) {
-	tool := cmd.Profile.ToolCall
+	tool := cmd.Profile.ToolCall.Complete()
+	timeout := cmp.Or(cmd.Timeout, tool.Timeout)
 	switch {
-	case cmd.Timeout == 0 && tool.Timeout > 0:
-		return tool.Timeout, nil
-	case cmd.Timeout <= 0:
+	case timeout < 0:
 		return 0, misuse("--on-timeout background: there is no time-out", "give one with --timeout TIME")
-	case tool.MaxTimeout > 0 && cmd.Timeout > tool.MaxTimeout:
-		return 0, misuse(fmt.Sprintf("--timeout %v: profile %s allows at most %v in the foreground", cmd.Timeout, cmd.Profile.Name, tool.MaxTimeout), "")
+	case !profiles.Within(timeout, tool.MaxTimeout):
+		return 0, misuse(fmt.Sprintf("--timeout %v: profile %s allows at most %v in the foreground", timeout, cmd.Profile.Name, tool.MaxTimeout), "")
 	}
-	return cmd.Timeout, nil
+	return timeout, nil
 }
 
 // handOver lets the starter go, and the task on without it.
 func (e *env) handOver(task *supervised, r *report, write func(error)) {
 	r.Ran, r.Task = true, task.keeper.Record.ID
 	write(nil)
-	for _, relay := range task.relay {
-		relay.drop()
-	}
+	task.written.drop()
 	send(e.starter, message{Task: r.Task})
 	e.starter = nil
 	os.Chdir("/") // so that no file system is held busy
@@ -412,33 +407,38 @@ func (e *env) handOver(task *supervised, r *report, write func(error)) {
 	}
 }
 
-// relayed keeps what the command writes, and passes it on to the starter as
-// long as there is one.
-type relayed struct {
-	mu   *sync.Mutex // for both streams of a task
+// written keeps what the command writes, and passes it on to the starter as long
+// as there is one.
+type written struct {
+	mu   sync.Mutex
 	file *os.File
-	to   *os.File // nil = nobody
+	lost error       // why the file has not all
+	to   [2]*os.File // nil = nobody
 }
 
-func (r *relayed) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	n, err := r.file.Write(p)
-	to := r.to
-	r.mu.Unlock()
-	if to != nil {
-		if _, err := to.Write(p); err != nil {
-			r.drop()
-		}
+func (w *written) take(fd int, p []byte) {
+	w.mu.Lock()
+	if w.lost == nil {
+		_, w.lost = w.file.Write(p)
 	}
-	return n, err
+	to := w.to[fd-1]
+	w.mu.Unlock()
+	if to == nil {
+		return
+	}
+	if _, err := to.Write(p); err != nil {
+		w.drop()
+	}
 }
 
-// drop ends the relay, and a Write that waits for the starter's reader.
-func (r *relayed) drop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.to != nil {
-		r.to.SetWriteDeadline(time.Now())
-		r.to = nil
+// drop ends passing on, also a Write that waits for the starter's reader.
+func (w *written) drop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, to := range w.to {
+		if to != nil {
+			to.SetWriteDeadline(time.Now())
+			w.to[i] = nil
+		}
 	}
 }

@@ -24,6 +24,8 @@ func BenchmarkBuild(b *testing.B) {
 	benchmark(b, `go build ./... && go test -run TestX ./pkg/... 2>&1 | tail -50`)
 }
 
+func BenchmarkAgent(b *testing.B) { benchmark(b, `cd src && go test ./... 2>&1 | tail -20`) }
+
 // BenchmarkScript fills the size gate with an ordinary script.
 func BenchmarkScript(b *testing.B) {
 	unit := "for f in *.go; do\n  if [ -f \"$f\" ]; then echo \"checking $f\"; gofmt -l \"$f\" | head -5; fi\ndone\nname=$(basename \"$PWD\") && printf '%s\\n' \"$name\" >> log.txt\n"

@@ -43,7 +43,7 @@ func (f *frame) remover(c *command, st *state) {
 		}
 	}
 	for _, w := range operands {
-		list := f.j.candidates(w, st)
+		list := candidates(w, st, make([]string, 0, maxDirs))
 		if w.kind == dynamicWord && !w.below {
 			if recursive || maybe || c.appended || c.each {
 				worsen(riskDanger, Destructive, "removal of what is known only when it runs")
@@ -242,7 +242,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 	var topPath string
 	anyOutside, anyDynamic := false, false
 	for _, w := range starts {
-		list := f.j.candidates(w, st)
+		list := candidates(w, st, make([]string, 0, maxDirs))
 		if len(list) == 0 || w.kind == dynamicWord && !w.below {
 			anyDynamic = true
 		}
@@ -290,7 +290,7 @@ func (f *frame) find(c *command, st *state, bare bool) output {
 		}
 		inner := &command{span: c.span, found: found, each: true, noFunc: true}
 		inner.wrappers = append(c.wrappers[:len(c.wrappers):len(c.wrappers)], "find")
-		inner.layers = append(c.layers[:len(c.layers):len(c.layers)], texts(c.argv))
+		inner.layers = append(c.layers[:len(c.layers):len(c.layers)], f.j.newTexts(c.argv))
 		for _, w := range run {
 			if k := strings.Index(w.text, "{}"); k >= 0 && w.literal() {
 				if w.text == "{}" {

@@ -207,26 +207,28 @@ func (f *frame) stateBuiltin(name string, c *command, st *state) {
 // cd tracks the directory. It is assumed to work where && follows it, and may
 // have failed otherwise.
 func (f *frame) cd(name string, c *command, st *state) flow {
-	var operands []word
+	var to word
+	operands := 0
 	for _, a := range c.args() {
 		if a.literal() && len(a.text) > 1 && a.text[0] == '-' && strings.Trim(a.text, "-LPe@n") == "" {
 			continue
 		}
-		operands = append(operands, a)
+		to = a
+		operands++
 	}
 	f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
 	ok := *st
 	switch {
-	case len(operands) == 0 && (name == "cd" || name == "chdir"):
+	case operands == 0 && (name == "cd" || name == "chdir"):
 		if v := st.lookup("HOME"); v.state == unbound {
 			ok.cwd([]string{f.j.scope.Home})
 		} else {
 			ok.cwd(nil)
 		}
-	case len(operands) != 1 || name == "popd" || st.lookup("CDPATH").state != unbound:
+	case operands != 1 || name == "popd" || st.lookup("CDPATH").state != unbound:
 		ok.cwd(nil)
 	default:
-		ok.cwd(f.chdir(operands[0], st))
+		ok.cwd(f.chdir(to, st))
 		ok.likely = min(st.likely, len(ok.dirs))
 	}
 	failed := *st

@@ -392,7 +392,7 @@ func (f *frame) written(base string, c *command, st *state) {
 		for _, w := range operands[min(row.from, len(operands)):] {
 			f.writePath(c, w, st)
 			if (base == "chmod" || base == "chown" || base == "chgrp") && w.kind != dynamicWord {
-				for _, raw := range f.j.candidates(w, st) {
+				for _, raw := range candidates(w, st, make([]string, 0, maxDirs)) {
 					if f.j.top(path.Clean(raw)) != "" {
 						f.add(c, item{Target: Target{Reason: SystemChange, Detail: "changes the root or the home directory"}, risk: riskDanger})
 					}
@@ -404,7 +404,7 @@ func (f *frame) written(base string, c *command, st *state) {
 
 func (f *frame) moved(c *command, w word, st *state) {
 	f.writePath(c, w, st)
-	for _, raw := range f.j.candidates(w, st) {
+	for _, raw := range candidates(w, st, make([]string, 0, maxDirs)) {
 		if w.kind != dynamicWord && f.j.top(path.Clean(raw)) != "" {
 			f.add(c, item{Target: Target{Reason: Destructive, Detail: "moves the home directory or one above it"}, risk: riskDanger})
 		}

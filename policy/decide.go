@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -63,10 +64,10 @@ type Request struct {
 func (p *Policy) Decide(script string, s Scope) Decision {
 	j := newJudge(p, s)
 	f := frame{j: j, text: script, lang: langOf(j.scope.Shell)}
-	st := state{dirs: []string{j.scope.Cwd}, likely: 1}
-	f.guard(&st, func() {
-		f.script(&st, stdin{})
-		f.runTraps(&st)
+	st := j.newState(state{dirs: []string{j.scope.Cwd}, likely: 1})
+	f.guard(st, func() {
+		f.script(st, stdin{})
+		f.runTraps(st)
 	})
 	return j.decision(j.parse)
 }
@@ -117,7 +118,7 @@ func (f *frame) guard(st *state, analyse func()) {
 
 func newJudge(p *Policy, s Scope) *judge {
 	j := &judge{policy: p, scope: s, parse: "ok"}
-	j.items = make([]item, 0, 8)
+	j.items, j.spec.opts = make([]item, 0, 8), make([]option, 0, 8)
 	if j.scope.Cwd == "" {
 		j.scope.Cwd = j.scope.Workspace
 	}
@@ -125,7 +126,7 @@ func newJudge(p *Policy, s Scope) *judge {
 		j.scope.Write = []string{s.Workspace, "/tmp"}
 	}
 	if j.scope.Read == nil {
-		j.scope.Read = append([]string{s.Workspace}, systemRoots...)
+		j.scope.Read = slices.Concat([]string{s.Workspace}, systemRoots)
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]

@@ -92,6 +92,10 @@ func oddComments(text string, lang syntax.LangVariant) (string, bool) {
 	if !mayHoldOddComment(text) {
 		return text, false
 	}
+	return withoutOddComments(text, lang)
+}
+
+func withoutOddComments(text string, lang syntax.LangVariant) (string, bool) {
 	odd := false
 	parser := syntax.NewParser(syntax.Variant(lang), syntax.KeepComments(true))
 	for range 8 {

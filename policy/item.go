@@ -40,7 +40,7 @@ func (f *frame) add(c *command, it item) {
 		it.risk, it.Reason, it.Detail = riskDanger, c.unsure, "the name of the program comes out of a variable or a substitution"
 	}
 	if it.Argv == nil && it.Action == Exec && len(c.argv) > 0 {
-		it.Argv = texts(c.argv)
+		it.Argv = f.j.newTexts(c.argv)
 		it.words = c.argv
 		if base := path.Base(it.Argv[0]); base != it.Argv[0] && base != "/" && base != "." {
 			it.layers = append(it.layers, append([]string{base}, it.Argv[1:]...))

@@ -35,6 +35,8 @@ type judge struct {
 	// Memory that is shared out, because every command needs some.
 	states   []state
 	words    []word
+	texts    []string
+	text     []byte // of the word that is put together
 	commands []command
 	spec     specCall
 }
@@ -140,6 +142,19 @@ func (j *judge) newWords(n int) []word {
 	return j.words[k : k : k+n]
 }
 
+// newTexts are the texts of words.
+func (j *judge) newTexts(words []word) []string {
+	n := len(words)
+	if cap(j.texts)-len(j.texts) < n {
+		j.texts = make([]string, 0, max(32, n))
+	}
+	k := len(j.texts)
+	for _, w := range words {
+		j.texts = append(j.texts, w.text)
+	}
+	return j.texts[k : k+n : k+n]
+}
+
 func through(st state) flow { return flow{ok: st, err: st} }
 
 func (f *frame) at(p syntax.Pos) int {
@@ -204,7 +219,7 @@ func (f *frame) script(st *state, in stdin) output {
 	parser := pool.Get().(*syntax.Parser)
 	// A here-document is read after the other statements of its line, so that
 	// all are parsed before one is looked at.
-	var list []*syntax.Stmt
+	list := make([]*syntax.Stmt, 0, 4)
 	var failed error
 	for s, err := range parser.StmtsSeq(strings.NewReader(f.text)) {
 		if err != nil {
@@ -324,7 +339,7 @@ func (f *frame) stmt(s *syntax.Stmt, st state, in stdin) flow {
 	if f.nesting++; f.nesting > maxNesting {
 		f.nesting--
 		f.j.note(TooDeep, "", f.spanOf(s))
-		f.rawScan(f.node(s), &st)
+		f.rawScan(f.node(s), f.j.newState(st))
 		return through(st)
 	}
 	defer func() { f.nesting-- }()
@@ -377,6 +392,13 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 		return f.list(c.Stmts, st, in)
 	case *syntax.IfClause:
 		return f.ifClause(c, st, in)
+	}
+	return f.construct(s, st, in)
+}
+
+// construct lowers the rarer commands, which need their state on the heap.
+func (f *frame) construct(s *syntax.Stmt, st state, in stdin) flow {
+	switch c := s.Cmd.(type) {
 	case *syntax.WhileClause:
 		return through(f.loop(st, c.Cond, c.Do, nil, func(st *state) {
 			cond := f.list(c.Cond, *st, in)

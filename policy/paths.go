@@ -55,14 +55,14 @@ func insideAny(p string, roots []string) bool {
 
 // candidates are the absolute paths that a word can name, as written: not
 // cleaned, because a link before ".." leads elsewhere. None when it is unknown.
-func (j *judge) candidates(w word, st *state) []string {
+// They are put into list, which the caller makes with room for maxDirs.
+func candidates(w word, st *state, list []string) []string {
 	if w.kind == dynamicWord && w.fixed == 0 && !w.below {
 		return nil
 	}
 	if strings.HasPrefix(w.text, "/") {
-		return []string{w.text}
+		return append(list, w.text)
 	}
-	var list []string
 	for _, d := range st.dirs {
 		if w.text == "" {
 			list = append(list, d)
@@ -124,7 +124,10 @@ func (f *frame) readPath(c *command, w word, st *state, redirect bool) risk {
 	if w.process || w.number || w.kind == literalWord && w.text == "" {
 		return riskSafe
 	}
-	list := f.j.candidates(w, st)
+	if w.literal() && f.plainlyInside(w.text, st) {
+		return riskSafe
+	}
+	list := candidates(w, st, make([]string, 0, maxDirs))
 	if len(list) == 0 || w.kind == dynamicWord && !w.below {
 		return f.addPath(c, FileRead, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven, filePath{pattern: anyPath})
 	}
@@ -179,7 +182,7 @@ func (f *frame) writePath(c *command, w word, st *state) risk {
 	if w.process {
 		return riskSafe
 	}
-	list := f.j.candidates(w, st)
+	list := candidates(w, st, make([]string, 0, maxDirs))
 	if len(list) == 0 {
 		return f.addPath(c, FileWrite, w, w.text, DynamicPath, "the path is known only when it runs", riskUnproven, filePath{pattern: anyPath})
 	}

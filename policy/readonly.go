@@ -263,7 +263,7 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 		return item{Target: Target{Reason: reason, Detail: detail}, risk: riskUnproven}, output{}
 	}
 	call := &f.j.spec
-	*call = specCall{f: f, c: c, st: st, opts: call.opts[:0], operands: call.operands[:0]}
+	*call = specCall{f: f, c: c, st: st, opts: call.opts[:0], operands: f.j.newWords(len(c.argv))}
 	args := c.args()
 	scan := optionScan{options: s.options, argv: args, noCluster: s.traits&exact != 0}
 	for {
@@ -318,7 +318,7 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 		}
 	}
 	read := func(w word) { // a path that asks is a target of its own
-		if !w.literal() || w.text != "-" && !f.plainlyInside(w.text, st) {
+		if !w.literal() || w.text != "-" {
 			f.readPath(c, w, st, false)
 		}
 	}

@@ -44,7 +44,7 @@ func rgCheck(s *specCall) (Reason, string) { return s.hiddenBelow() }
 // hiddenBelow asks before a search through a folder that holds hidden files.
 func (s *specCall) hiddenBelow() (Reason, string) {
 	for _, w := range s.operands {
-		for _, p := range s.f.j.candidates(w, s.st) {
+		for _, p := range candidates(w, s.st, make([]string, 0, maxDirs)) {
 			for _, h := range s.f.j.scope.Hidden {
 				if inside(h, path.Clean(p)) && !s.f.j.readable(h) {
 					return OutsideRead, "searches a folder with hidden files below it"
@@ -317,7 +317,7 @@ func psCheck(s *specCall) (Reason, string) {
 }
 
 func ipCheck(s *specCall) (Reason, string) {
-	ops := texts(s.operands)
+	ops := s.f.j.newTexts(s.operands)
 	if len(ops) == 0 || !listed("a addr address r route l link n neigh neighbor neighbour rule maddr", ops[0]) || !s.operands[0].literal() {
 		return UnknownOption, "not a query"
 	}

@@ -112,7 +112,7 @@ func (f *frame) git(c *command, st *state) output {
 	}
 	scan := optionScan{options: verb.options, argv: args[i+1:], noDash: "-e --grep"}
 	needed := verb.need == ""
-	var operands []word
+	operands := f.j.newWords(len(args))
 	literalPaths := false
 	for {
 		r := scan.step()

@@ -440,7 +440,7 @@ func (f *frame) shellText(text string, lang syntax.LangVariant, c *command, st *
 func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
 	inner := &command{in: c.in, span: c.span, appended: c.appended, found: c.found, each: c.each, env: c.env, unsure: c.unsure, noFunc: true}
 	inner.wrappers = append(c.wrappers[:len(c.wrappers):len(c.wrappers)], path.Base(c.argv[0].text))
-	inner.layers = append(c.layers[:len(c.layers):len(c.layers)], texts(c.argv))
+	inner.layers = append(c.layers[:len(c.layers):len(c.layers)], f.j.newTexts(c.argv))
 	before := len(f.j.items)
 	defer func() {
 		if !f.j.execs(before) {
@@ -757,12 +757,4 @@ func assignment(s string) int {
 		return 0
 	}
 	return k + 1
-}
-
-func texts(words []word) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = w.text
-	}
-	return out
 }

@@ -683,7 +683,7 @@ func withoutTabs(r *syntax.Redirect, text string) string {
 
 // isTop reports whether the word names the root, home or something above it.
 func (f *frame) isTop(w word, st *state) bool {
-	for _, p := range f.j.candidates(w, st) {
+	for _, p := range candidates(w, st, make([]string, 0, maxDirs)) {
 		if f.j.top(path.Clean(p)) != "" {
 			return true
 		}

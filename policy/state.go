@@ -200,7 +200,7 @@ func joinDirs(a, b state) ([]string, int) {
 	if len(a.dirs) == 0 || len(b.dirs) == 0 {
 		return nil, 0
 	}
-	if a.likely == b.likely && sameStrings(a.dirs, b.dirs) {
+	if among(b.dirs[:b.likely], a.dirs[:a.likely]) && among(b.dirs, a.dirs) {
 		return a.dirs, a.likely
 	}
 	out := make([]string, 0, maxDirs)
@@ -227,6 +227,16 @@ func sameStrings(a, b []string) bool {
 	}
 	for i := range a {
 		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// among reports whether all of list are in all.
+func among(list, all []string) bool {
+	for _, s := range list {
+		if !contains(all, s) {
 			return false
 		}
 	}

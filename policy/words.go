@@ -280,12 +280,14 @@ type decoder struct {
 
 // fields decodes parts, in which braces have been expanded.
 func (f *frame) fields(parts []syntax.WordPart, st *state, out []word, pos, end int) []word {
-	d := decoder{f: f, st: st, out: out, fixed: -1}
+	d := decoder{f: f, st: st, out: out, fixed: -1, buf: f.j.text[:0]}
+	f.j.text = nil // until this word is done; there are others in its substitutions
 	d.w.pos, d.w.end = pos, end
 	for i, p := range parts {
 		d.part(p, false, i == 0, i == len(parts)-1)
 	}
 	d.flush()
+	f.j.text = d.buf
 	return d.out
 }
 

@@ -1,6 +1,7 @@
 package darwin
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
@@ -88,6 +89,9 @@ func Compile(spec sandbox.Spec, h Host) (Profile, error) {
 	if err := checkTag(h.Tag); err != nil {
 		return Profile{}, err
 	}
+	if spec.Network != sandbox.NetworkOff && spec.Network != sandbox.NetworkHost {
+		return Profile{}, &sandbox.SpecError{Field: "network", Value: fmt.Sprint(uint8(spec.Network)), Err: errNetwork, Hint: "use off or host"}
+	}
 	t, err := treeOf(spec, h)
 	if err != nil {
 		return Profile{}, err
@@ -98,9 +102,7 @@ func Compile(spec sandbox.Spec, h Host) (Profile, error) {
 	w.sysctls()
 	w.files(t)
 	w.devices(h)
-	if err := w.network(spec, h, t); err != nil {
-		return Profile{}, err
-	}
+	w.network(spec.Network, t)
 	if w.err != nil {
 		return Profile{}, w.err
 	}
@@ -131,9 +133,11 @@ func (w *writer) head() {
 	w.define("writable", "allow "+readOps+" "+writeOps)
 	w.define("read-only", "allow "+readOps, "deny "+writeOps)
 	w.define("hidden", "deny "+readOps+" "+writeOps)
-	w.line("(define (protected it any-case)              ; any-case: the name in letters of either case")
+	w.line("(define (any-case names)                     ; the name in letters of either case")
+	w.line("  (deny %s (regex names)%s))", writeOps, w.message())
+	w.line("(define (protected it names)")
 	w.line("  (read-only it)")
-	w.line("  (deny %s (regex any-case)%s))", writeOps, w.message())
+	w.line("  (any-case names))")
 	w.line("(define (pinned it)                          ; cannot be renamed or removed, to put another in its place")
 	w.line("  (deny file-write-unlink (literal it)%s))", w.message())
 	w.line("(define (on-the-way it)                      ; stat(2) and readlink(2), nothing of what is in it")
@@ -191,13 +195,16 @@ func (w *writer) files(t tree) {
 }
 
 func (w *writer) rule(t tree, r sandbox.FileRule) {
-	folds, protected := t.folds[r.Path]
-	if protected && r.Access == sandbox.ReadOnly && folds != "" {
-		w.line("(protected %s %s)%s", w.path(r.Path), w.regex(folds, r.Path), reason(r))
+	names := t.folds[r.Path]
+	if names != "" && r.Access == sandbox.ReadOnly {
+		w.line("(protected %s %s)%s", w.path(r.Path), w.regex(names, r.Path), reason(r))
 		return
 	}
 	name := [...]string{sandbox.None: "hidden", sandbox.ReadOnly: "read-only", sandbox.ReadWrite: "writable"}[r.Access]
 	w.line("(%s %s)%s", name, w.path(r.Path), reason(r))
+	if names != "" && r.Access == sandbox.None {
+		w.line("(any-case %s)", w.regex(names, r.Path))
+	}
 }
 
 // reason is why a rule is there, for a comment.
@@ -219,8 +226,8 @@ func (w *writer) devices(h Host) {
 	}
 }
 
-func (w *writer) network(spec sandbox.Spec, h Host, t tree) error {
-	w.comment("Network: " + spec.Network.String())
+func (w *writer) network(n sandbox.Network, t tree) {
+	w.comment("Network: " + n.String())
 	w.line("(allow system-socket (socket-domain AF_UNIX))")
 	w.line("(allow network-bind network-inbound (local unix-socket (subpath %s))) ; sockets in TMPDIR", w.path(t.tmp))
 	w.line("(allow network-outbound (remote unix-socket (subpath %s)))", w.path(t.tmp))
@@ -228,12 +235,7 @@ func (w *writer) network(spec sandbox.Spec, h Host, t tree) error {
 		w.line("(allow network-bind network-inbound (local unix-socket (literal %s))) ; asked for", w.path(s))
 		w.line("(allow network-outbound (remote unix-socket (literal %s)))", w.path(s))
 	}
-	switch spec.Network {
-	case sandbox.NetworkOff:
-	case sandbox.NetworkHost:
+	if n == sandbox.NetworkHost {
 		w.services(online)
-	default:
-		return &sandbox.SpecError{Field: "network", Value: spec.Network.String(), Err: errNetwork, Hint: "use off or host"}
 	}
-	return nil
 }

@@ -59,7 +59,9 @@ var parents = func() map[string]string {
 // sbpl is a profile that was read.
 type sbpl struct {
 	rules []sbplRule
-	folds bool // literal and subpath compare as a volume that takes A and a for one
+	paths []string // of literal and subpath
+	folds bool     // literal and subpath compare as a volume that takes A and a for one
+	last  bool     // the last rule that matches wins, whatever it names
 }
 
 type sbplRule struct {
@@ -324,9 +326,11 @@ func (e *evaluation) filter(f form, env map[string]string) (filter, error) {
 	switch head := f.head(); head {
 	case "literal", "path":
 		want, err := one()
+		e.out.paths = append(e.out.paths, want)
 		return func(p *sbpl, r request) bool { return r.path != "" && p.fold(r.path) == p.fold(want) }, err
 	case "subpath":
 		want, err := one()
+		e.out.paths = append(e.out.paths, want)
 		return func(p *sbpl, r request) bool {
 			path, dir := p.fold(r.path), p.fold(want)
 			return path != "" && (path == dir || dir == "/" || strings.HasPrefix(path, dir+"/"))
@@ -445,6 +449,9 @@ func (p *sbpl) fold(path string) string {
 // exactly that, the last that has a filter and matches decides, else the last
 // without a filter.
 func (p *sbpl) allows(r request) (bool, string) {
+	if p.last {
+		return p.lastMatch(r)
+	}
 	for name := r.op; name != ""; name = parents[name] {
 		if name == "default" && softly(r.op) {
 			return true, "open under (deny default)"
@@ -465,6 +472,20 @@ func (p *sbpl) allows(r request) (bool, string) {
 		}
 		if plain != nil {
 			return plain.allow, plain.text
+		}
+	}
+	return false, "no rule"
+}
+
+// lastMatch is what a reader who knows only "the last match wins" expects.
+func (p *sbpl) lastMatch(r request) (bool, string) {
+	for _, rule := range slices.Backward(p.rules) {
+		named := false
+		for name := r.op; name != ""; name = parents[name] {
+			named = named || name == rule.op
+		}
+		if named && (len(rule.filters) == 0 || slices.ContainsFunc(rule.filters, func(f filter) bool { return f(p, r) })) {
+			return rule.allow, rule.text
 		}
 	}
 	return false, "no rule"

@@ -66,14 +66,15 @@ func treeOf(spec sandbox.Spec, h Host) (tree, error) {
 	}
 	for _, n := range spec.Protect {
 		f := h.file(n.Path)
-		if n.Guard != sandbox.Block || sandbox.AccessOf(rules, f.Path) != sandbox.ReadWrite {
+		root := writableAbove(rules, f.Path)
+		if n.Guard != sandbox.Block || root == "" && sandbox.AccessOf(rules, f.Path) != sandbox.ReadWrite {
 			continue
 		}
 		t.folds[f.Path] = ""
-		if f.Absent && f.FoldsCase {
-			t.folds[f.Path] = anyCase(writableAbove(rules, f.Path), f.Path)
+		if f.Absent && f.FoldsCase && root != "" {
+			t.folds[f.Path] = anyCase(root, f.Path)
 		}
-		add(f.Path, sandbox.ReadOnly, sandbox.Normal, n.Reason)
+		add(f.Path, sandbox.ReadOnly, sandbox.Normal, n.Reason) // without effect where it is hidden
 		links = append(links, f.Links...)
 	}
 	for _, l := range links {

@@ -145,9 +145,16 @@ func anyCase(prefix, path string) string {
 	var b strings.Builder
 	b.WriteByte('^')
 	for i, c := range path {
+		lower, upper := unicode.ToLower(c), unicode.ToUpper(c)
 		switch {
-		case i >= len(prefix) && unicode.ToLower(c) != unicode.ToUpper(c):
-			fmt.Fprintf(&b, "[%c%c]", unicode.ToLower(c), unicode.ToUpper(c))
+		case i >= len(prefix) && (lower == 'k' || lower == 's'):
+			// The Kelvin sign and the long s fold to these, too. One class for
+			// whatever is not ASCII keeps the expression ASCII.
+			fmt.Fprintf(&b, "([%c%c]|[^ -~]+)", lower, upper)
+		case i >= len(prefix) && lower != upper && c < utf8.RuneSelf:
+			fmt.Fprintf(&b, "[%c%c]", lower, upper)
+		case i >= len(prefix) && lower != upper: // a class would be one of bytes
+			fmt.Fprintf(&b, "(%c|%c)", lower, upper)
 		case strings.ContainsRune(`.*+?()[{}|$`, c): // in a class they mean themselves
 			fmt.Fprintf(&b, "[%c]", c)
 		case strings.ContainsRune(`^\]`, c): // in a class they do not

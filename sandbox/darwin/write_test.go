@@ -25,7 +25,7 @@ func TestAnyCase(t *testing.T) {
 		prefix, path string
 		match, miss  []string
 	}{
-		{"/w", "/w/.git/hooks", []string{"/w/.GIT/Hooks", "/w/.git/hooks/x"}, []string{"/W/.git/hooks", "/w/xgit/hooks", "/w/.git/hooks2", "/x/w/.git/hooks"}},
+		{"/w", "/w/.git/hooks", []string{"/w/.GIT/Hooks", "/w/.git/hooks/x", "/w/.git/hoo\u212a\u017f"}, []string{"/W/.git/hooks", "/w/xgit/hooks", "/w/.git/hooks2", "/x/w/.git/hooks"}},
 		{"/a+b", `/a+b/c.[{(*?|$^\]})d`, []string{`/a+b/C.[{(*?|$^\]})D/x`}, []string{`/aab/c.[{(*?|$^\]})d`}},
 		{"/w", "/w/Ärger", []string{"/w/ärgER"}, []string{"/w/arger"}},
 	} {

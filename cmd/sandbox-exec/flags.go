@@ -51,6 +51,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "approver", Usage: "program that answers questions: `CMD`, blank-separated words or a JSON list"},
 		&cli.StringFlag{Name: "ask", Usage: "who answers a question: `prompt|deny|allow`"},
 		&cli.StringSliceFlag{Name: "unprotect", Usage: "let the command change the protected `NAME` (.git/hooks, .vscode)"},
+		&cli.StringSliceFlag{Name: "allow-socket", Usage: "let the command connect to the Unix socket `PATH`"},
 		&cli.StringFlag{Name: "tmp", Usage: "/tmp: `private|session`"},
 		&cli.StringFlag{Name: "memory", Usage: "`SIZE` of memory for all processes: 512M, 4G, unlimited"},
 		&cli.StringFlag{Name: "pids", Usage: "`NUMBER` of processes and threads, or unlimited"},
@@ -194,6 +195,22 @@ func (f *flagSet) paths(name string, mustExist bool) []string {
 	return list
 }
 
+// sockets returns the flag's paths, each of a socket.
+func (f *flagSet) sockets(name string) []string {
+	list := f.paths(name, true)
+	for _, path := range list {
+		file := path
+		if rest, ok := strings.CutPrefix(path, "~"); ok {
+			home, _ := os.UserHomeDir()
+			file = filepath.Join(home, rest)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Type() != os.ModeSocket {
+			f.fail(name, path, "no such socket")
+		}
+	}
+	return list
+}
+
 func (f *flagSet) layers(name string) []string {
 	list := f.StringSlice(name)
 	for _, layer := range list {
@@ -281,6 +298,7 @@ func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 		p.Stdin = stdin
 	}
 	p.Unprotect = slices.Concat(p.Unprotect, f.StringSlice("unprotect"))
+	p.Sockets = slices.Concat(p.Sockets, f.sockets("allow-socket"))
 	p.Require = slices.Concat(p.Require, f.layers("require"))
 	p.AllowMissing = slices.Concat(p.AllowMissing, f.layers("allow-missing"))
 

@@ -167,7 +167,17 @@ func prepare(cmd *exec.Cmd, spec sandbox.Spec, id identity, t tier) (*host, erro
 			Have: "neither", Hint: "a kernel from 5.13 on with landlock in lsm=, or permission to make user namespaces",
 		}
 	}
-	if h.filter, err = seccompFilter(!t.mounts(), spec.Network == sandbox.NetworkOff, id.uid == 0); err != nil {
+	if !h.unixSockets(spec) && len(spec.Sockets) > 0 {
+		want, hint := "namespaces or Landlock ABI 9", "leave the socket out, or use a machine that permits user namespaces"
+		if t.mounts() {
+			want, hint = "the network off, or Landlock ABI 6", "leave out --net host or the socket"
+		}
+		return nil, &sandbox.UnsupportedError{
+			Layer: sandbox.LayerLandlock, Want: want + ", to let the command reach " + spec.Sockets[0] + " and no socket of others",
+			Have: fmt.Sprintf("Landlock ABI %d", h.abi), Hint: hint,
+		}
+	}
+	if h.filter, err = seccompFilter(!t.mounts(), h.unixSockets(spec), spec.Network == sandbox.NetworkOff, id.uid == 0); err != nil {
 		return nil, &sandbox.UnsupportedError{Layer: sandbox.LayerSeccomp, Want: "a filter for " + runtime.GOARCH, Have: err.Error()}
 	}
 	h.rlimits = rlimits(spec.Limits)

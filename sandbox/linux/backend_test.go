@@ -88,7 +88,7 @@ func testBehaviour(t *testing.T, tier tier) {
 		{[]string{"userns"}, "EPERM", "EPERM"},
 		{[]string{"dial", "tcp", f.tcp}, "ECONNREFUSED", "EPERM"},
 		{[]string{"dial", "udp", f.udp}, "ECONNREFUSED", "EPERM"},
-		{[]string{"dial", "unix", f.unix}, "ECONNREFUSED|EACCES", "EPERM"},
+		{[]string{"dial", "unix", f.unix}, "ECONNREFUSED|EACCES", "EPERM|EACCES"},
 		{[]string{"dial", "unix", f.abstract}, "ECONNREFUSED|EPERM", "EPERM"},
 		{[]string{"kill", pid}, "ESRCH", "EPERM"},
 		{[]string{"environ", pid}, "ENOENT", "EACCES"},
@@ -476,6 +476,58 @@ func TestKeptDescriptors(t *testing.T) {
 }
 
 // TestRefusals: what must stop a run does, with nothing run.
+// TestUnixSockets: with the host's network, of the sockets of others a program
+// reaches the one that is opened to it, by any of its paths, or, where they
+// cannot be told apart, none and has none itself.
+func TestUnixSockets(t *testing.T) {
+	for _, tier := range tiers(t) {
+		for _, network := range []sandbox.Network{sandbox.NetworkOff, sandbox.NetworkHost} {
+			f := newFixture(t)
+			f.outside(t)
+			f.spec.Network = network
+			link := f.home + "/link"
+			if err := os.Symlink(f.unix, link); err != nil {
+				t.Fatal(err)
+			}
+			abi := landlockABI()
+			able := tier.mounts() && (network == sandbox.NetworkOff || abi >= 6) || abi >= 9
+			own := "EPERM"
+			if able {
+				own = ""
+			}
+			for _, c := range []struct{ address, want string }{
+				{f.unix, "ECONNREFUSED|EACCES|EPERM"},
+				{link, "ECONNREFUSED|EACCES|EPERM"},
+				{f.abstract, "ECONNREFUSED|EPERM"},
+			} {
+				if got := f.in(t, tier, "dial", "unix", c.address); !regexp.MustCompile("^(" + c.want + ")$").MatchString(got) {
+					t.Errorf("%v, network %v: %s: %q, want %q", tier, network, c.address, got, c.want)
+				}
+			}
+			if got := f.in(t, tier, "unixserve", f.ws+"/s"); got != own {
+				t.Errorf("%v, network %v: a socket of its own: %q, want %q", tier, network, got, own)
+			}
+			f.spec.Sockets = []string{link}
+			f.spec.Files = append(f.spec.Files, sandbox.FileRule{Path: link, Access: sandbox.ReadOnly, Sort: sandbox.Secret})
+			if !able {
+				cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: f.ws, Env: []string{}}
+				if _, err := start(context.Background(), cmd, f.spec, tier, nil); !errors.Is(err, errors.ErrUnsupported) {
+					t.Errorf("%v, network %v: a socket that cannot be opened alone: %v, want ErrUnsupported", tier, network, err)
+				}
+				continue
+			}
+			for _, address := range []string{link, f.unix} {
+				if got := f.in(t, tier, "dial", "unix", address); got != "" {
+					t.Errorf("%v, network %v: %s, which is opened: %q", tier, network, address, got)
+				}
+			}
+			if got := f.in(t, tier, "dial", "unix", f.abstract); got == "" {
+				t.Errorf("%v, network %v: the abstract socket was opened too", tier, network)
+			}
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	f := newFixture(t)
 	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "touch ran"}, Dir: f.ws, Env: []string{}}
@@ -492,6 +544,8 @@ func TestRefusals(t *testing.T) {
 		"absent writable": with(func(s *sandbox.Spec) {
 			s.Files = append(s.Files, sandbox.FileRule{Path: f.home + "/absent", Access: sandbox.ReadWrite})
 		}),
+		"absent socket":  with(func(s *sandbox.Spec) { s.Sockets = []string{f.home + "/absent"} }),
+		"no such socket": with(func(s *sandbox.Spec) { s.Sockets = []string{f.home + "/plain"} }),
 	} {
 		_, err := New().Start(context.Background(), cmd, spec)
 		var se *sandbox.SpecError

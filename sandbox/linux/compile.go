@@ -95,8 +95,17 @@ func effective(spec sandbox.Spec, h *host) ([]sandbox.FileRule, error) {
 			add(r, f)
 		}
 	}
+	var open []string
+	for _, p := range spec.Sockets {
+		f, ok := h.files[p]
+		if !ok || f.kind != other {
+			return nil, &sandbox.SpecError{Field: "socket", Value: p, Err: errors.New("no such socket"), Hint: "start what listens there first, or leave it out"}
+		}
+		open = append(open, p, f.path)
+	}
 	for _, p := range h.sockets {
-		if !contains(spec.Sockets, p) {
+		f, ok := h.files[p]
+		if !contains(open, p) && !(ok && contains(open, f.path)) {
 			rules = append(rules, sandbox.FileRule{Path: p, Access: sandbox.None, Sort: sandbox.Secret})
 		}
 	}

@@ -128,7 +128,7 @@ func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 	for _, n := range spec.Protect {
 		h.look(n.Path)
 	}
-	for _, p := range []string{"/tmp", "/dev/shm", spec.Tmp} {
+	for _, p := range append([]string{"/tmp", "/dev/shm", spec.Tmp}, spec.Sockets...) {
 		if p != "" {
 			h.look(p)
 		}
@@ -143,6 +143,9 @@ func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 	}
 	for _, p := range h.sockets {
 		h.kinds[p] = other
+		if len(spec.Sockets) > 0 {
+			h.look(p) // one that is opened may have been bound by another path
+		}
 	}
 	for _, sig := range helper.Ignored() {
 		if signal.Ignored(sig) {

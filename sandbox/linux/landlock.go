@@ -29,6 +29,16 @@ func handledFS(abi int) uint64 {
 	return ll.AccessFSMakeSym<<1 - 1
 }
 
+// unixSockets says whether the program may have Unix sockets, because it is kept
+// from those of others: with a path by masks, or by Landlock from ABI 9 on;
+// abstract ones by a network namespace, or by Landlock from ABI 6 on.
+func (h *host) unixSockets(spec sandbox.Spec) bool {
+	if h.tier.mounts() {
+		return spec.Network == sandbox.NetworkOff || h.abi >= 6
+	}
+	return h.abi >= 9
+}
+
 func handledNet(abi int) uint64 {
 	switch {
 	case abi >= 10:

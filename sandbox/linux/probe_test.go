@@ -61,6 +61,18 @@ var probes = map[string]func(args []string) error{
 		}
 		return err
 	},
+	"unixserve": func(a []string) error {
+		l, err := net.Listen("unix", a[0])
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		c, err := net.Dial("unix", a[0])
+		if err == nil {
+			c.Close()
+		}
+		return err
+	},
 	"serve": func([]string) error {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -88,6 +88,10 @@ func landlockLayer(h *host, spec sandbox.Spec) sandbox.Layer {
 		}
 	}
 	if h.tier.mounts() {
+		if !h.unixSockets(spec) {
+			l.State, l.Why = sandbox.Weaker, "abstract sockets of others cannot be cut off below ABI 6 where the network is the host's"
+			l.Lost = "Unix sockets are refused"
+		}
 		return l
 	}
 	lost := ""
@@ -102,9 +106,9 @@ func landlockLayer(h *host, spec sandbox.Spec) sandbox.Layer {
 	}
 	if h.abi < 6 {
 		add("processes outside can be signalled")
-		if spec.Network != sandbox.NetworkOff {
-			add("abstract sockets can be reached")
-		}
+	}
+	if !h.unixSockets(spec) {
+		add("Unix sockets are refused, as those of others could not be cut off")
 	}
 	add("mode, owner, times and attributes of the user's files outside can be changed")
 	l.State, l.Why, l.Lost = sandbox.Weaker, "no mount namespace beside it", lost

@@ -19,20 +19,27 @@ var filterFiles embed.FS
 
 // seccompFilter returns the seccomp filter for this architecture as an array
 // of struct sock_filter, 8 bytes each, in native byte order. landlockTier says
-// that no namespaces hold; networkOff that the command gets no network; root
-// that its files belong to the host's root, so that none of them may become
+// that no namespaces hold; unixSockets that the command may have such sockets,
+// because something keeps it from those of others; networkOff that it gets no
+// network; root that its files belong to the host's root, so that none of them may become
 // set-user-ID. It fails with a [sandbox.UnsupportedError] on an architecture
 // that has no filter.
 //
 // It is loaded last of all restrictions: it refuses what the helper's other
 // steps need.
-func seccompFilter(landlockTier, networkOff, root bool) ([]byte, error) {
+func seccompFilter(landlockTier, unixSockets, networkOff, root bool) ([]byte, error) {
 	variant := "namespaces"
-	switch {
-	case landlockTier && networkOff:
-		variant = "landlock-offline"
-	case landlockTier:
+	if !landlockTier && !unixSockets {
+		variant += "-nounix"
+	}
+	if landlockTier {
 		variant = "landlock"
+		if unixSockets {
+			variant += "-unix"
+		}
+		if networkOff {
+			variant += "-offline"
+		}
 	}
 	if root {
 		variant += "-root"

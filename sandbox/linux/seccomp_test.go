@@ -254,7 +254,10 @@ func TestRules(t *testing.T) {
 
 func isRoot(v filters.Variant) bool     { return strings.HasSuffix(string(v), "-root") }
 func isLandlock(v filters.Variant) bool { return strings.HasPrefix(string(v), "landlock") }
-func isOffline(v filters.Variant) bool  { return strings.Contains(string(v), "-offline") }
+func isUnix(v filters.Variant) bool {
+	return strings.Contains(string(v), "-unix") || !isLandlock(v) && !strings.Contains(string(v), "-nounix")
+}
+func isOffline(v filters.Variant) bool { return strings.Contains(string(v), "-offline") }
 
 // TestRequiredRefusals keeps rows from being lost: what each variant has to
 // refuse, and what work needs, independent of the rules.
@@ -343,7 +346,7 @@ func TestSeccompChild(t *testing.T) {
 	}
 	os.Unsetenv(childEnv)
 	v := filters.Variant(words[0])
-	filter, err := seccompFilter(isLandlock(v), isOffline(v), isRoot(v))
+	filter, err := seccompFilter(isLandlock(v), isUnix(v), isOffline(v), isRoot(v))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,10 +474,11 @@ func TestSeccompAttempts(t *testing.T) {
 			}
 			for _, a := range attempts {
 				want := a.namespaces
-				switch {
+				switch unix := a.name == "socket unix" || strings.HasPrefix(a.name, "socketpair"); {
+				case isLandlock(v) && isUnix(v) && (unix || !isOffline(v) && strings.HasPrefix(a.name, "socket ")):
 				case isOffline(v):
 					want = a.offline
-				case isLandlock(v):
+				case isLandlock(v), !isUnix(v) && strings.HasPrefix(a.name, "socket"):
 					want = a.landlock
 				}
 				g, ran := got[a.name]
@@ -789,7 +793,7 @@ func TestSeccompLetsToolsWork(t *testing.T) {
 		t.Skip("starts compilers")
 	}
 	all := filters.Variants
-	online := []filters.Variant{filters.Namespaces, filters.Landlock, filters.NamespacesRoot, filters.LandlockRoot}
+	online := []filters.Variant{filters.Namespaces, filters.Landlock, filters.LandlockUnix, filters.NamespacesRoot, filters.LandlockRoot, filters.LandlockUnixRoot, filters.NamespacesNoUnix, filters.NamespacesNoUnixRoot}
 	namespaces := []filters.Variant{filters.Namespaces, filters.NamespacesRoot}
 	for _, test := range []struct {
 		tool, script, want string

@@ -29,6 +29,9 @@ type Variant string
 const (
 	// Namespaces is for a tree with a pid, ipc and mount namespace of its own.
 	Namespaces Variant = "namespaces"
+	// NamespacesNoUnix is the same in the host's network namespace, where nothing
+	// keeps the tree from abstract sockets: below Landlock ABI 6.
+	NamespacesNoUnix Variant = "namespaces-nounix"
 	// Landlock is for a tree in the host's namespaces: what they would keep
 	// apart has to be refused.
 	Landlock Variant = "landlock"
@@ -36,22 +39,38 @@ const (
 	// namespace is the command's too, so it gets no socket.
 	LandlockOffline Variant = "landlock-offline"
 
+	// LandlockUnix and LandlockUnixOffline are the same where Landlock itself
+	// keeps the tree from sockets of others that have a path (ABI 9).
+	LandlockUnix        Variant = "landlock-unix"
+	LandlockUnixOffline Variant = "landlock-unix-offline"
+
 	// The same for a tree of root's, whose files are those of the host's root.
-	NamespacesRoot      Variant = "namespaces-root"
-	LandlockRoot        Variant = "landlock-root"
-	LandlockOfflineRoot Variant = "landlock-offline-root"
+	NamespacesRoot          Variant = "namespaces-root"
+	NamespacesNoUnixRoot    Variant = "namespaces-nounix-root"
+	LandlockRoot            Variant = "landlock-root"
+	LandlockOfflineRoot     Variant = "landlock-offline-root"
+	LandlockUnixRoot        Variant = "landlock-unix-root"
+	LandlockUnixOfflineRoot Variant = "landlock-unix-offline-root"
 )
 
 // Variants are all filters that are compiled for an architecture.
-var Variants = []Variant{Namespaces, Landlock, LandlockOffline, NamespacesRoot, LandlockRoot, LandlockOfflineRoot}
+var Variants = []Variant{
+	Namespaces, NamespacesNoUnix, Landlock, LandlockOffline, LandlockUnix, LandlockUnixOffline,
+	NamespacesRoot, NamespacesNoUnixRoot, LandlockRoot, LandlockOfflineRoot, LandlockUnixRoot, LandlockUnixOfflineRoot,
+}
 
 var (
-	inNamespaces      = []Variant{Namespaces, NamespacesRoot}
-	inLandlockOnline  = []Variant{Landlock, LandlockRoot}
-	inLandlockOffline = []Variant{LandlockOffline, LandlockOfflineRoot}
-	inLandlock        = slices.Concat(inLandlockOnline, inLandlockOffline)
-	online            = slices.Concat(inNamespaces, inLandlockOnline)
-	asRoot            = []Variant{NamespacesRoot, LandlockRoot, LandlockOfflineRoot}
+	inNamespaces       = []Variant{Namespaces, NamespacesRoot}
+	inNamespacesNoUnix = []Variant{NamespacesNoUnix, NamespacesNoUnixRoot}
+	inLandlockOnline   = []Variant{Landlock, LandlockRoot}
+	inLandlockOffline  = []Variant{LandlockOffline, LandlockOfflineRoot}
+	inUnixOnline       = []Variant{LandlockUnix, LandlockUnixRoot}
+	inUnixOffline      = []Variant{LandlockUnixOffline, LandlockUnixOfflineRoot}
+	withUnix           = slices.Concat(inNamespaces, inUnixOnline, inUnixOffline)
+	withoutUnix        = slices.Concat(inNamespacesNoUnix, inLandlockOnline, inLandlockOffline)
+	inLandlock         = slices.Concat(inLandlockOnline, inLandlockOffline, inUnixOnline, inUnixOffline)
+	online             = slices.Concat(inNamespaces, inNamespacesNoUnix, inLandlockOnline, inUnixOnline)
+	asRoot             = []Variant{NamespacesRoot, NamespacesNoUnixRoot, LandlockRoot, LandlockOfflineRoot, LandlockUnixRoot, LandlockUnixOfflineRoot}
 )
 
 // Arg is a condition on an argument: its bits under Mask are Value. Masks are
@@ -221,7 +240,7 @@ var Rules = []Rule{
 	// NETLINK_ROUTE. Types above 3 are those of DCCP and SCTP, and SOCK_PACKET.
 	{
 		Name: "socket", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
-		In: inNamespaces, Unless: [][]Arg{
+		In: slices.Concat(inNamespaces, inUnixOnline), Unless: [][]Arg{
 			{is(0, unix.AF_UNIX)},
 			{is(0, unix.AF_INET), {1, 0xc, 0}},
 			{is(0, unix.AF_INET6), {1, 0xc, 0}},
@@ -233,25 +252,26 @@ var Rules = []Rule{
 	// outside for whoever connects.
 	{
 		Name: "socket", Group: "socket", Why: "AF_UNIX reaches services that run programs outside; other families are not needed",
-		In: inLandlockOnline, Unless: [][]Arg{
+		In: slices.Concat(inNamespacesNoUnix, inLandlockOnline), Unless: [][]Arg{
 			{is(0, unix.AF_INET), {1, 0xc, 0}},
 			{is(0, unix.AF_INET6), {1, 0xc, 0}},
 			{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)},
 		},
 	},
 	{Name: "socket", Group: "socket", Why: "no network namespace cuts the network off", In: inLandlockOffline},
+	{Name: "socket", Group: "socket", Why: "no network namespace cuts the network off", In: inUnixOffline, Unless: [][]Arg{{is(0, unix.AF_UNIX)}}},
 	{Name: "socket", Group: "socket", Why: "SCTP", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_SCTP)}},
 	{Name: "socket", Group: "socket", Why: "SMC", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_SMC)}},
 	{Name: "socket", Group: "socket", Why: "L2TP", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_L2TP)}},
 	{Name: "socket", Group: "socket", Why: "UDP-Lite", Errno: unix.EPROTONOSUPPORT, In: online, When: []Arg{is(2, unix.IPPROTO_UDPLITE)}},
 	{
 		Name: "socketpair", Group: "socket", Why: "families that the command does not need", Errno: unix.EAFNOSUPPORT,
-		In: inNamespaces, Unless: [][]Arg{{is(0, unix.AF_UNIX)}},
+		In: withUnix, Unless: [][]Arg{{is(0, unix.AF_UNIX)}},
 	},
 	// One end of a datagram pair can still send to, and connect to, any path.
 	{
 		Name: "socketpair", Group: "socket", Why: "a datagram pair reaches services as AF_UNIX sockets do",
-		In: inLandlock, Unless: [][]Arg{
+		In: withoutUnix, Unless: [][]Arg{
 			{is(0, unix.AF_UNIX), kind(1, unix.SOCK_STREAM)},
 			{is(0, unix.AF_UNIX), kind(1, unix.SOCK_SEQPACKET)},
 		},

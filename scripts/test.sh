@@ -16,6 +16,13 @@ failed=0
 echo "== Go tests as $(id -un)"
 go test -count=1 -p 1 -json "$@" ./... >"$out/self.json" || failed=1
 
+# The same with the helper that the kernel enters before the Go runtime.
+if [ "$(go env GOOS)" = linux ]; then
+	echo "== sandbox/linux, linked with the helper's entry"
+	CGO_ENABLED=0 go test -count=1 -json "$@" -ldflags "$(make -s entry) -X github.com/sandbox-exec/sandbox-exec/sandbox/linux.linkedEntry=yes" \
+		./sandbox/linux >"$out/entry.json" || failed=1
+fi
+
 # The other user gets a copy of the sources and of the modules that they need:
 # ours may lie where nobody else can read.
 copy() {
@@ -32,6 +39,7 @@ copy() {
 other=(env -i "PATH=$PATH" "HOME=$out/home" "TMPDIR=$out/tmp" "LANG=C.UTF-8" "USER=tester" "LOGNAME=tester"
 	"GOCACHE=$out/cache" "GOMODCACHE=$out/mod" "GOFLAGS=-modcacherw" "GOPROXY=off" "GOTOOLCHAIN=local" "SHELL=/bin/bash")
 runs=("$out/self.json")
+[ ! -e "$out/entry.json" ] || runs+=("$out/entry.json")
 if [ "$(id -u)" = 0 ]; then
 	uid=54321 # of nobody
 	echo "== Go tests as an ordinary user (uid $uid)"

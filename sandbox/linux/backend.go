@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -233,13 +234,18 @@ func reopenable(cmd *exec.Cmd) []grant {
 
 // process is a helper and the tree below it.
 type process struct {
-	pid    int // of the helper
-	sock   *os.File
-	cgroup *cgroup // nil = none
-	report sandbox.Report
-	tmp    *os.File // directory that is removed at the end; nil = none
-	start  time.Time
-	limits sandbox.Limits
+	pid      int // of the helper
+	sock     *os.File
+	shown    []*os.File // by the helper: file systems that hold the program's memory
+	tree     tree
+	over     atomic.Uint32 // which limit the watch ended it for
+	watching sync.WaitGroup
+	ended    chan struct{} // closed when the helper has told that the program ended, or is gone
+	cgroup   *cgroup       // nil = none
+	report   sandbox.Report
+	tmp      *os.File // directory that is removed at the end; nil = none
+	start    time.Time
+	limits   sandbox.Limits
 
 	stopped chan syscall.Signal
 
@@ -253,7 +259,7 @@ var makeCgroup = newCgroup
 
 // start tries one tier.
 func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why *noNamespaces) (_ *process, err error) {
-	p := &process{limits: spec.Limits, start: time.Now(), stopped: make(chan syscall.Signal, 1)}
+	p := &process{limits: spec.Limits, start: time.Now(), stopped: make(chan syscall.Signal, 1), ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			p.clean()
@@ -285,13 +291,15 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	}
 	defer block.Close()
 
-	// A helper takes longer to start than the survey of the host does, so it is
-	// started first. Both at once would be slower: while a process with threads
-	// is copied, the others wait at every page that they touch.
-	if err := p.launch(cmd, id, tier, spec.Network, block, group.files); err != nil {
+	// The helper clones itself into its namespaces while the host is surveyed.
+	first, err := p.launch(cmd, tier, spec.Network, block, group.files)
+	if err != nil {
 		return nil, err
 	}
 	s, h, err := surveyAndCompile(cmd, spec, id, tier, t, group)
+	if err := p.cloned(first, id, tier); err != nil {
+		return nil, err
+	}
 	if err == nil {
 		p.report = report(h, spec, p.cgroup, group.lacking, why)
 		err = holdsAll(p.report, spec)
@@ -306,6 +314,9 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 		p.killHelper()
 		p.reap()
 		return nil, err
+	}
+	if s.watch.any() {
+		p.watching.Go(func() { p.watch(s.watch) })
 	}
 	return p, nil
 }
@@ -460,21 +471,22 @@ func retarget(env []string, from, to string) []string {
 	return out
 }
 
-// launch starts the helper. Nothing of the policy is on its argv or in its
-// environment; the block holds it.
-func (p *process) launch(cmd *exec.Cmd, id identity, tier tier, network sandbox.Network, block *os.File, cgroupFiles []*os.File) error {
-	setupError := func(step string, err error) error {
-		return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: step, Err: err}
-	}
+func setupError(step string, err error) error {
+	return &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: step, Err: err}
+}
+
+// launch starts the helper, which leaves a clone of itself in the namespaces.
+// Nothing of the policy is on its argv or in its environment; the block holds it.
+func (p *process) launch(cmd *exec.Cmd, tier tier, network sandbox.Network, block *os.File, cgroupFiles []*os.File) (pid int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return setupError("make a socket for the helper", err)
+		return 0, setupError("make a socket for the helper", err)
 	}
 	// Ours waits in the poller: a command that runs costs no thread.
 	if err := unix.SetNonblock(pair[0], true); err != nil {
 		unix.Close(pair[0])
 		unix.Close(pair[1])
-		return setupError("make a socket for the helper", err)
+		return 0, setupError("make a socket for the helper", err)
 	}
 	p.sock = os.NewFile(uintptr(pair[0]), "helper")
 	theirs := os.NewFile(uintptr(pair[1]), "helper's end")
@@ -483,7 +495,7 @@ func (p *process) launch(cmd *exec.Cmd, id identity, tier tier, network sandbox.
 	files := make([]*os.File, 3, 8)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return setupError("open "+os.DevNull, err)
+		return 0, setupError("open "+os.DevNull, err)
 	}
 	defer null.Close()
 	for i, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
@@ -491,27 +503,25 @@ func (p *process) launch(cmd *exec.Cmd, id identity, tier tier, network sandbox.
 		if f, ok := stream.(*os.File); ok && f != nil {
 			files[i] = f
 		} else if stream != nil {
-			return setupError(fmt.Sprintf("pass descriptor %d on", i), errors.New("not a file"))
+			return 0, setupError(fmt.Sprintf("pass descriptor %d on", i), errors.New("not a file"))
 		}
 	}
 	files = append(files, theirs, block)
 	files = append(files, cmd.ExtraFiles...)
 	files = append(files, cgroupFiles...)
 
-	// No death signal: that is one of the thread that forks, which can end
-	// before the program does. The end of the socket is that of the parent.
-	attr := &syscall.SysProcAttr{}
+	flags := uint32(0)
 	if tier.mounts() {
-		attr.Cloneflags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+		flags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 		if network == sandbox.NetworkOff {
-			attr.Cloneflags |= unix.CLONE_NEWNET
+			flags |= unix.CLONE_NEWNET
 		}
 	}
 	if tier == userNamespace {
-		attr.Cloneflags |= unix.CLONE_NEWUSER
-		attr.UidMappings, attr.GidMappings = id.uidMap, id.gidMap
-		attr.GidMappingsEnableSetgroups = id.admin
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+		flags |= unix.CLONE_NEWUSER
+	}
+	if err := p.tell(helper.Packet{Kind: helper.Begin, A: flags}); err != nil {
+		return 0, setupError("write to the helper", err)
 	}
 	fds := make([]uintptr, len(files))
 	for i, f := range files {
@@ -520,21 +530,91 @@ func (p *process) launch(cmd *exec.Cmd, id identity, tier tier, network sandbox.
 			fds[i] = f.Fd()
 		}
 	}
-	// Package os would first probe the kernel for a feature that is not used.
-	p.pid, err = syscall.ForkExec("/proc/self/exe", []string{helper.Name}, &syscall.ProcAttr{
-		// One processor is enough, and naming it spares the runtime a look at
-		// the cgroup.
-		Env: []string{"GOMAXPROCS=1"}, Files: fds, Sys: attr,
+	// Package os would first probe the kernel for a feature that is not used. No
+	// death signal: that is one of the thread that forks, which can end before
+	// the program does. The end of the socket is that of the parent.
+	pid, err = syscall.ForkExec("/proc/self/exe", []string{helper.Name}, &syscall.ProcAttr{
+		// One processor is enough, and naming it spares a runtime a look at the
+		// cgroup.
+		Env: []string{"GOMAXPROCS=1"}, Files: fds, Sys: &syscall.SysProcAttr{},
 	})
 	runtime.KeepAlive(files)
 	if err != nil {
-		var errno syscall.Errno
-		if tier.mounts() && errors.As(err, &errno) && namespacesRefused(errno) {
+		return 0, setupError("start the helper", err)
+	}
+	return pid, nil
+}
+
+// cloned waits until the helper is in its namespaces, and gives it its ids.
+func (p *process) cloned(first int, id identity, tier tier) error {
+	pkt, err := p.receive()
+	for {
+		if _, err := syscall.Wait4(first, nil, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	switch {
+	case err != nil:
+		return helperDied
+	case pkt.Kind == helper.Failed:
+		errno := syscall.Errno(pkt.B)
+		if tier.mounts() && namespacesRefused(errno) {
 			return &noNamespaces{"make namespaces", errno}
 		}
-		return setupError("start the helper", err)
+		return setupError("make namespaces", errno)
+	}
+	// Its number is ours to use only if it is our child, which it is not where
+	// this process puts its children into another PID namespace.
+	pid := int(pkt.A)
+	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil {
+		return setupError("find the helper", err)
+	}
+	p.pid = pid
+	step := "map user and group ids"
+	switch tier {
+	case userNamespace:
+		err = mapIDs(pid, id)
+	case landlockAlone:
+		step = "open /proc"
+		p.tree.root = pid
+		p.tree.proc, err = os.Open("/proc")
+	}
+	if err != nil {
+		p.killHelper()
+		p.reap()
+		return setupError(step, err)
 	}
 	return nil
+}
+
+// mapIDs gives a user namespace its ids (user_namespaces(7)).
+func mapIDs(pid int, id identity) error {
+	write := func(name, text string) error {
+		fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", pid, name), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, []byte(text))
+		return err
+	}
+	text := func(maps []syscall.SysProcIDMap) string {
+		var b strings.Builder
+		for _, m := range maps {
+			fmt.Fprintf(&b, "%d %d %d\n", m.ContainerID, m.HostID, m.Size)
+		}
+		return b.String()
+	}
+	if !id.admin {
+		// Else a group that takes rights away could be left.
+		if err := write("setgroups", "deny"); err != nil {
+			return err
+		}
+	}
+	if err := write("uid_map", text(id.uidMap)); err != nil {
+		return err
+	}
+	return write("gid_map", text(id.gidMap))
 }
 
 // namespacesRefused tells a machine that has no namespaces for us from one
@@ -550,20 +630,25 @@ func namespacesRefused(errno syscall.Errno) bool {
 	return false
 }
 
+var helperDied = &sandbox.SetupError{
+	Layer: sandbox.LayerNamespaces, Step: "wait for the helper",
+	Err: errors.New("it died before the program ran"), Hint: "look for an out-of-memory kill in the kernel's log",
+}
+
 // await returns when the program runs.
 func (p *process) await(s *setup) error {
 	pkt, err := p.receive()
+	for err == nil && pkt.Kind == helper.Shown {
+		pkt, err = p.receive()
+	}
 	if err != nil {
-		return &sandbox.SetupError{
-			Layer: sandbox.LayerNamespaces, Step: "wait for the helper",
-			Err: errors.New("it died before the program ran"), Hint: "look for an out-of-memory kill in the kernel's log",
-		}
+		return helperDied
 	}
 	if pkt.Kind == helper.Running {
 		return nil
 	}
 	errno := syscall.Errno(pkt.B)
-	if int(pkt.A) >= len(s.init)+len(s.target) {
+	if pkt.A == helper.ForkFailed {
 		hint := ""
 		if errno == unix.EAGAIN {
 			hint = "a limit on processes is too low"
@@ -588,12 +673,43 @@ func (p *process) await(s *setup) error {
 	return &sandbox.SetupError{Layer: st.layer, Step: st.what, Err: errno}
 }
 
+// receive waits for a packet, and keeps the descriptors that come with it.
 func (p *process) receive() (helper.Packet, error) {
 	var pkt helper.Packet
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
-	n, err := p.sock.Read(b)
-	if err == nil && n != len(b) {
+	var rights [32]byte
+	conn, err := p.sock.SyscallConn()
+	if err != nil {
+		return pkt, err
+	}
+	n, nrights := 0, 0
+	var rerr error
+	err = conn.Read(func(fd uintptr) bool {
+		for {
+			n, nrights, _, _, rerr = unix.Recvmsg(int(fd), b, rights[:], unix.MSG_CMSG_CLOEXEC)
+			// A helper that ends without having read all that we told it makes
+			// one read fail, before what it still said (unix(7)).
+			if rerr != unix.EINTR && rerr != unix.ECONNRESET {
+				return rerr != unix.EAGAIN
+			}
+		}
+	})
+	if err = errors.Join(err, rerr); err == nil && n != len(b) {
 		err = errors.New("the helper is gone")
+	}
+	if nrights > 0 {
+		msgs, _ := unix.ParseSocketControlMessage(rights[:nrights])
+		for i := range msgs {
+			fds, _ := unix.ParseUnixRights(&msgs[i])
+			for _, fd := range fds {
+				f := os.NewFile(uintptr(fd), "shown by the helper")
+				if p.tree.proc == nil {
+					p.tree.proc = f
+				} else {
+					p.shown = append(p.shown, f)
+				}
+			}
+		}
 	}
 	return pkt, err
 }
@@ -609,6 +725,9 @@ func (p *process) send(sig syscall.Signal, all uint32) error {
 	defer p.mu.Unlock()
 	if p.done {
 		return os.ErrProcessDone
+	}
+	if all != 0 && p.tree.root != 0 {
+		return p.tree.signal(sig)
 	}
 	return p.tell(helper.Packet{Kind: helper.Signal, A: uint32(sig), B: all})
 }
@@ -677,13 +796,16 @@ func (p *process) Wait() (sandbox.Exit, error) {
 	}
 	if err == nil && pkt.Kind == helper.Exited {
 		exit.Status = syscall.WaitStatus(pkt.A)
-		exit.OOM, exit.PIDsMax = pkt.B == helper.OverMemory, pkt.B == helper.OverTasks
+		over := p.over.Load()
+		exit.OOM, exit.PIDsMax = over == overMemory, over == overTasks
 	} else {
 		exit.Lost = true
 	}
 	p.mu.Lock()
 	p.done = true
 	p.mu.Unlock()
+	close(p.ended)
+	p.watching.Wait()
 	ru, werr := p.reap()
 	exit.Usage.Wall = time.Since(p.start)
 	exit.Usage.CPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
@@ -725,6 +847,12 @@ func (p *process) clean() error {
 	var errs []error
 	if p.sock != nil {
 		p.sock.Close()
+	}
+	if p.tree.proc != nil {
+		p.tree.proc.Close()
+	}
+	for _, f := range p.shown {
+		f.Close()
 	}
 	if p.cgroup != nil {
 		if err := p.cgroup.delete(); err != nil {

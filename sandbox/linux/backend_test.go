@@ -5,6 +5,7 @@ package linux
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -838,6 +839,32 @@ func TestWatch(t *testing.T) {
 			if exit := run("fill", "/tmp/fill", strconv.Itoa(384<<20), "3000"); !exit.OOM {
 				t.Errorf("384 MiB in /tmp under a cap of 256: %+v", exit)
 			}
+		}
+	}
+}
+
+// linkedEntry is set, by -X, where the linker was told of the helper's entry.
+var linkedEntry string
+
+// TestEntry: where the kernel enters the helper before the Go runtime, the
+// helper has none: it is as small as its program text.
+func TestEntry(t *testing.T) {
+	f := newFixture(t)
+	for _, tier := range tiers(t) {
+		p, err := start(context.Background(), &exec.Cmd{
+			Path: "/bin/sleep", Args: []string{"sleep", "60"}, Dir: f.ws, Env: []string{"PATH=/usr/bin:/bin"},
+		}, f.spec, tier, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+		size := field(status, "VmSize:") >> 10
+		if err := errors.Join(err, p.Kill()); err != nil {
+			t.Error(err)
+		}
+		p.Wait()
+		if runtime := size > 64; size == 0 || runtime == (linkedEntry != "") {
+			t.Errorf("%v: the helper has %d MiB of addresses, and entry = %q", tier, size, linkedEntry)
 		}
 	}
 }

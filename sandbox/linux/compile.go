@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
@@ -42,10 +43,10 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 		handed++
 	}
 	if contains(h.lacks, "memory") {
-		s.memory = uint64(max(spec.Limits.Memory, 0))
+		s.watch.memory = uint64(max(spec.Limits.Memory, 0))
 	}
 	if contains(h.lacks, "pids") {
-		s.tasks = uint64(max(spec.Limits.PIDs, 0))
+		s.watch.tasks = uint64(max(spec.Limits.PIDs, 0))
 	}
 	in := &builder{set: s, steps: &s.init}
 	grants := h.grants
@@ -263,6 +264,14 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	b.sys("chdir /", "the directory from before the mounts shows the old view", unix.SYS_CHDIR, b.str("/"))
 	b.sys("chdir "+t.dir, "", unix.SYS_CHDIR, b.str(t.dir))
 
+	if b.set.watch.any() {
+		dirs := []string{"/proc", "/dev/shm"}
+		if ownTmp {
+			dirs = append(dirs, tmpDir)
+		}
+		b.show(dirs)
+	}
+
 	grants := append([]grant{{path: "/", rights: rightsRead}}, writable(h, rules)...)
 	if ownTmp {
 		grants = append(grants, grant{path: tmpDir, rights: rightsWrite})
@@ -316,6 +325,21 @@ func (v view) at(path string) (top string, host bool) {
 }
 
 func (h *host) exists(path string) bool { return h.kinds[path] != absent }
+
+// show hands the parent open directories, through which it watches the tree.
+func (b *builder) show(dirs []string) {
+	b.layer = sandbox.LayerCgroup
+	rights := b.words(uint64(unix.CmsgLen(4*len(dirs))), unix.SOL_SOCKET|unix.SCM_RIGHTS<<32, 0, 0) // struct cmsghdr (cmsg(3)), then the descriptors
+	for i, dir := range dirs {
+		b.sys("open "+dir, "for the watch", unix.SYS_OPENAT, fdcwd, b.str(dir),
+			num(unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC), num(0)).to = arg{isCell, rights.val + uint64(unix.CmsgLen(0)+4*i)}
+	}
+	packet := b.words(helper.Shown, 0)
+	iov := b.words(address(packet.val), uint64(unsafe.Sizeof(helper.Packet{})))
+	msg := b.words(0, 0, address(iov.val), 1, address(rights.val), uint64(unix.CmsgSpace(4*len(dirs))), 0) // struct msghdr (recvmsg(2))
+	b.sys("hand them to the parent", "", unix.SYS_SENDMSG, num(helper.SocketFD), msg, num(unix.MSG_NOSIGNAL))
+	b.layer = sandbox.LayerNamespaces
+}
 
 func (b *builder) loopback() {
 	ifr := make([]byte, 40) // struct ifreq
@@ -568,8 +592,8 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 		b.sys(fmt.Sprintf("limit resource %d to %d", r.resource, r.value), "getrlimit(2)", unix.SYS_PRLIMIT64, num(0), num(r.resource), b.words(r.value, r.value), num(0))
 	}
 	fresh := b.words(0, 0, 0, 0) // struct sigaction: SIG_DFL
-	for _, sig := range helper.Ignored() {
-		if !containsSignal(h.ignored, sig) {
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		if helper.Ignored(sig) && !containsSignal(h.ignored, sig) {
 			b.sys("default action for a signal", "", unix.SYS_RT_SIGACTION, num(int(sig)), fresh, num(0), num(8))
 		}
 	}

@@ -147,8 +147,8 @@ func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 			h.look(p) // one that is opened may have been bound by another path
 		}
 	}
-	for _, sig := range helper.Ignored() {
-		if signal.Ignored(sig) {
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		if helper.Ignored(sig) && signal.Ignored(sig) {
 			h.ignored = append(h.ignored, sig)
 		}
 	}

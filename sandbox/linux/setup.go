@@ -17,9 +17,8 @@ import (
 // then those of its forked child, which becomes the program.
 type setup struct {
 	pidns        bool
-	cgroup       int    // descriptor of the cgroup into which the program is forked; 0 = none
-	memory       uint64 // bytes that the helper watches for, where no cgroup caps them
-	tasks        uint64
+	cgroup       int // descriptor of the cgroup into which the program is forked; 0 = none
+	watch        watched
 	init, target []step
 	data         []byte // strings, structures and cells that the steps use
 }
@@ -139,7 +138,7 @@ func (s *setup) encode() []byte {
 	*h = helper.Header{
 		Magic: helper.Magic, Size: uint64(len(out)), Steps: stepsAt,
 		Init: uint64(len(s.init)), Target: uint64(len(s.target)),
-		Cgroup: uint64(s.cgroup), Memory: s.memory, Tasks: s.tasks,
+		Cgroup: uint64(s.cgroup),
 	}
 	if s.pidns {
 		h.PIDNS = 1
@@ -206,8 +205,8 @@ func (s *setup) String() string {
 	}
 	w.WriteString("helper:\n")
 	list(s.init)
-	if s.memory != 0 || s.tasks != 0 {
-		fmt.Fprintf(&w, "  [watch]\n    end the tree above %d bytes of memory or %d processes and threads  # 0 = not watched\n", s.memory, s.tasks)
+	if s.watch.any() {
+		fmt.Fprintf(&w, "  [watch]\n    end the tree above %d bytes of memory or %d processes and threads  # 0 = not watched\n", s.watch.memory, s.watch.tasks)
 	}
 	if s.cgroup != 0 {
 		w.WriteString("  [cgroup]\n    fork the program into the cgroup\n")

@@ -16,7 +16,7 @@ const (
 const Base = 0x2_0000_0000
 
 // Magic starts a block. Its last byte is the version of the layout.
-const Magic uint64 = 0x01_6b6c_6278_6273_78 // "xsbxblk", 1
+const Magic uint64 = 0x02_6b6c_6278_6273_78 // "xsbxblk", 2
 
 // Header is the start of a block. The block is mapped shared, so that the
 // forked child can leave word of a failed step.
@@ -28,8 +28,6 @@ type Header struct {
 	Target uint64 // number of steps, after those, that the forked child runs
 	PIDNS  uint64 // 1: the helper is PID 1 of a namespace of its own
 	Cgroup uint64 // descriptor of the cgroup into which the program is forked, or 0
-	Memory uint64 // bytes that the tree may use, watched by the helper; 0 = not watched
-	Tasks  uint64 // processes and threads, likewise
 	Failed uint64 // 1 + index of the step that failed
 	Errno  uint64 // and its error, or 0 for a step that had to fail and did not
 }
@@ -55,16 +53,22 @@ type Packet struct {
 
 // Kinds of packets.
 const (
-	Failed  = 1 // to the parent: step A failed with error B; nothing was run
-	Running = 2 // to the parent: every restriction holds, the program runs
-	Exited  = 3 // to the parent: the program's wait status is A; B = 0 or what the watch ended it for
-	Stopped = 6 // to the parent: signal A stopped the program; A = 0: it goes on
-	Start   = 5 // to the helper: the block is written, run it
-	Signal  = 4 // to the helper: send signal A to the program; B = 1: to the whole tree
+	// To the helper.
+	Begin  = 1 // clone into the namespaces of the flags A
+	Start  = 2 // the block is written, run it
+	Signal = 3 // send signal A to the program; B = 1: to all of its PID namespace
+
+	// To the parent.
+	Cloned  = 4 // the helper goes on as process A, a child of the parent
+	Failed  = 5 // step A failed with error B; nothing was run
+	Shown   = 6 // descriptors of what the program sees: of /proc, then of file systems that hold its memory
+	Running = 7 // every restriction holds, the program runs
+	Stopped = 8 // signal A stopped the program; A = 0: it goes on
+	Exited  = 9 // the program's wait status is A
 )
 
-// Why the watch ended the tree.
+// CloneFailed and ForkFailed stand for a step in a Failed packet.
 const (
-	OverMemory = 1
-	OverTasks  = 2
+	CloneFailed = ^uint32(0)
+	ForkFailed  = ^uint32(1)
 )

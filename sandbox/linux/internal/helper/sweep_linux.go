@@ -1,127 +1,159 @@
 package helper
 
-import "syscall"
+import (
+	"syscall"
+	"unsafe"
+)
 
 // Without a PID namespace the helper is the subreaper of the tree: whatever
 // loses its parent becomes the helper's child.
 
 // sweep kills the helper's descendants until none is left. It can lose against
 // a process that forks faster than it is found; a process cap bounds that.
+//
+//go:norace
 func sweep() {
 	for range 10_000 {
-		signalTree(syscall.SIGSTOP)
-		if signalTree(syscall.SIGKILL) == 0 {
+		if !collect() {
 			return
 		}
-		for {
-			got, err := syscall.Wait4(-1, nil, syscall.WALL|syscall.WNOHANG, nil)
-			if got <= 0 || err != nil {
-				break
-			}
+		// None may see another die and go on.
+		signalTree(syscall.SIGSTOP)
+		signalTree(syscall.SIGKILL)
+		nap := [2]uint64{0, 500_000} // struct timespec
+		if collect() {
+			syscall.RawSyscall6(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0, 0, 0, 0)
 		}
-		syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 500})
 	}
 }
 
-// signalTree signals every descendant and says how many it found.
-func signalTree(sig syscall.Signal) int {
-	n := 0
-	for _, pid := range descendants() {
-		if syscall.Kill(pid, sig) == nil {
-			n++
-		}
-	}
-	return n
-}
-
-// descendants lists the live processes below the helper.
-func descendants() []int {
-	parents := processes()
-	self := syscall.Getpid()
-	var out []int
-	for pid := range parents {
-		for p, depth := pid, 0; p > 1 && depth < 4096; p, depth = parents[p], depth+1 {
-			if parents[p] == self {
-				out = append(out, pid)
-				break
-			}
-		}
-	}
-	return out
-}
-
-// processes maps every live process to its parent.
-func processes() map[int]int {
-	parents := map[int]int{}
-	dir, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return parents
-	}
-	defer syscall.Close(dir)
-	buf := make([]byte, 32<<10)
+// collect reaps what is dead and says whether a child is left.
+//
+//go:norace
+func collect() bool {
+	const all = 0x40000000 // __WALL
 	for {
-		n, err := syscall.ReadDirent(dir, buf)
-		if n <= 0 || err != nil {
-			return parents
+		pid, _, errno := syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), 0, syscall.WNOHANG|all, 0, 0, 0)
+		if errno != 0 {
+			return false
 		}
-		_, _, names := syscall.ParseDirent(buf[:n], -1, nil)
-		for _, name := range names {
-			if pid := number(name); pid > 0 {
-				if ppid, live := parent(name); live {
-					parents[pid] = ppid
-				}
-			}
+		if pid == 0 {
+			return true
 		}
 	}
+}
+
+// Buffers of functions that have no stack for them.
+var (
+	entries [4096]byte // of a directory
+	stat    [512]byte  // start of /proc/PID/stat: number, name, state and parent
+	name    [32]byte
+)
+
+// Files of the process file system. There is no working directory that is.
+var (
+	procDir = [...]byte{'/', 'p', 'r', 'o', 'c', 0}
+	statEnd = [...]byte{'/', 's', 't', 'a', 't', 0}
+)
+
+// signalTree signals every descendant.
+//
+//go:norace
+//go:nocheckptr
+func signalTree(sig syscall.Signal) {
+	const directory = syscall.O_RDONLY | syscall.O_DIRECTORY | syscall.O_CLOEXEC
+	self, _, _ := syscall.RawSyscall6(syscall.SYS_GETPID, 0, 0, 0, 0, 0, 0)
+	proc, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, 0, uintptr(unsafe.Pointer(&procDir)), directory, 0, 0, 0)
+	if errno != 0 {
+		return
+	}
+	for {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_GETDENTS64, proc,
+			uintptr(unsafe.Pointer(&entries)), unsafe.Sizeof(entries), 0, 0, 0)
+		if errno != 0 || n == 0 {
+			break
+		}
+		// struct linux_dirent64 (getdents64(2)): its size is at 16, its name at 19.
+		for at := uintptr(0); at < n; {
+			entry := unsafe.Add(unsafe.Pointer(&entries), at)
+			pid := number(unsafe.Add(entry, 19))
+			if pid != 0 && pid != self && descends(proc, pid, self) {
+				syscall.RawSyscall6(syscall.SYS_KILL, pid, uintptr(sig), 0, 0, 0, 0)
+			}
+			at += uintptr(*(*uint16)(unsafe.Add(entry, 16)))
+		}
+	}
+	syscall.RawSyscall6(syscall.SYS_CLOSE, proc, 0, 0, 0, 0, 0)
+}
+
+// descends says whether a live process is below another.
+//
+//go:norace
+func descends(proc, pid, ancestor uintptr) bool {
+	p, live := parent(proc, pid)
+	if !live {
+		return false
+	}
+	for range 4096 {
+		if p == ancestor {
+			return true
+		}
+		if p <= 1 {
+			return false
+		}
+		p, _ = parent(proc, p)
+	}
+	return false
 }
 
 // parent reads the parent of a process from /proc/PID/stat (proc_pid_stat(5)).
-func parent(pid string) (ppid int, live bool) {
-	b := read("/proc/" + pid + "/stat")
-	n := len(b)
-	// The name stands in parentheses and may hold any byte: look from the end.
-	i := n - 1
-	for i >= 0 && b[i] != ')' {
-		i--
+//
+//go:norace
+//go:nocheckptr
+func parent(proc, pid uintptr) (ppid uintptr, live bool) {
+	at := len(name) - len(statEnd)
+	for i := range len(statEnd) {
+		name[at+i] = statEnd[i]
 	}
-	if i < 0 || i+4 >= n || b[i+2] == 'Z' || b[i+2] == 'X' {
+	for ; pid > 0; pid /= 10 {
+		at--
+		name[at] = byte('0' + pid%10)
+	}
+	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, proc,
+		uintptr(unsafe.Pointer(&name[at])), syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
+	if errno != 0 {
 		return 0, false
 	}
-	end := i + 4
-	for end < n && b[end] != ' ' {
-		end++
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&stat)), unsafe.Sizeof(stat)-1, 0, 0, 0)
+	syscall.RawSyscall6(syscall.SYS_CLOSE, fd, 0, 0, 0, 0, 0)
+	if errno != 0 {
+		return 0, false
 	}
-	return number(string(b[i+4 : end])), true
+	stat[n] = 0
+	// The name stands in parentheses and may hold any byte, but what follows
+	// holds no other parenthesis: look from the end.
+	i := int(n)
+	for i > 0 && stat[i] != ')' {
+		i--
+	}
+	if i == 0 || i+4 >= int(n) {
+		return 0, false
+	}
+	return number(unsafe.Pointer(&stat[i+4])), stat[i+2] != 'Z' && stat[i+2] != 'X'
 }
 
-// read returns a file's content. A line of it can be long: that of the groups
-// in /proc/PID/status holds as many as a process may set.
-func read(path string) []byte {
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer syscall.Close(fd)
-	b := make([]byte, 0, 4096)
+// number reads the digits at p. It is 0 if there is none.
+//
+//go:norace
+//go:nocheckptr
+func number(p unsafe.Pointer) uintptr {
+	n := uintptr(0)
 	for {
-		n, err := syscall.Read(fd, b[len(b):cap(b)])
-		if n <= 0 || err != nil {
-			return b
+		c := *(*byte)(p)
+		if c < '0' || c > '9' {
+			return n
 		}
-		b = b[:len(b)+n]
-		if len(b) == cap(b) {
-			b = append(b, make([]byte, len(b))...)[:len(b)]
-		}
+		n = n*10 + uintptr(c-'0')
+		p = unsafe.Add(p, 1)
 	}
-}
-
-func number(s string) int {
-	n := 0
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0
-		}
-		n = n*10 + int(s[i]-'0')
-	}
-	return n
 }

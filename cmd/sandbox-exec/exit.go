@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/sandbox-exec/sandbox-exec/cmd/sandbox-exec/selftest"
 	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/runner"
@@ -109,6 +110,7 @@ func explain(err error) []string {
 	var profile *profiles.Error
 	var state *runner.StateError
 	var rule *policy.RuleError
+	var test *selftest.Error
 	switch {
 	case errors.As(err, &misused):
 		hint = misused.hint
@@ -132,6 +134,8 @@ func explain(err error) []string {
 		}
 	case errors.As(err, &state):
 		hint = state.Hint
+	case errors.As(err, &test):
+		hint = test.Hint
 	case errors.As(err, &rule):
 		hint = "the rule was not stored"
 	case errors.As(err, &profile):

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 
+	"github.com/sandbox-exec/sandbox-exec/cmd/sandbox-exec/selftest"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/urfave/cli/v2"
 )
@@ -19,6 +21,7 @@ const usage = `sandbox-exec [run] [FLAGS] -- PROGRAM [ARG...]   these exact argu
 sandbox-exec [run] [FLAGS] -c TEXT                TEXT through the shell
 sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
 sandbox-exec doctor [--json]
+sandbox-exec selftest [--profile NAME|FILE] [--json]
 sandbox-exec profile list | show NAME | check FILE
 sandbox-exec rule list | add VERDICT PATTERN | remove PATTERN
 sandbox-exec task start | list | output ID | wait ID | stop ID | prune
@@ -28,6 +31,9 @@ sandbox-exec quarantine list | restore ID
 sandbox-exec help [COMMAND] | --version`
 
 func main() {
+	if filepath.Base(os.Args[0]) == selftest.Program {
+		os.Exit(selftest.Attempt(os.Args[1:]))
+	}
 	err := app(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	exit(err, os.Stderr)
 }
@@ -61,6 +67,7 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 			e.runVerb(),
 			verb("check", "say what would be decided; exit 0 allow, 3 ask, 4 deny", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT | --jsonl)", checkFlags(), e.check),
 			verb("doctor", "say what this machine can enforce", "[--json]", []cli.Flag{jsonFlag()}, e.doctor),
+			verb("selftest", "attack the sandbox on this machine; exit 1 if something gets through", "[--profile NAME|FILE] [--json]", selftestFlags(), e.selftest),
 			{
 				Name: "profile", Usage: "look at profiles", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("profile: want list, show or check", "") },

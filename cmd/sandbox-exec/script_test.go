@@ -13,14 +13,16 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sandbox-exec/sandbox-exec/cmd/sandbox-exec/selftest"
 	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"sandbox-exec": main,
-		supervisorName: main,
-		"interrupts":   interrupts,
+		"sandbox-exec":   main,
+		supervisorName:   main,
+		"interrupts":     interrupts,
+		selftest.Program: main,
 	})
 }
 
@@ -59,6 +61,8 @@ func TestScripts(t *testing.T) {
 			switch cond {
 			case "root":
 				return os.Geteuid() == 0, nil
+			case "race":
+				return raceDetector, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

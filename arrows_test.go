@@ -32,7 +32,9 @@ var imports = map[string][]string{
 	// It is initialised before all others, so it has almost none.
 	"sandbox/linux/internal/helper": {},
 	"sandbox/linux/filters":         {"golang.org/x/sys/unix"},
-	"sandbox/darwin":                {"sandbox", "golang.org/x/sys/unix"},
+	"sandbox/darwin":                {"sandbox", "sandbox/darwin/internal/process", "golang.org/x/sys/unix"},
+	// Its init starts the helpers of a Mac, so Linux must not import it.
+	"sandbox/darwin/internal/process": {"sandbox", "golang.org/x/sys/unix"},
 
 	"profiles": {"policy", "sandbox", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
 	// Only the runner names a backend.
@@ -54,13 +56,17 @@ var imports = map[string][]string{
 var restricted = map[string][]string{
 	"flag":    {"scripts/genseccomp", "scripts/testsum"},
 	"log":     {"examples/approve", "examples/embed", "scripts/genseccomp", "scripts/testsum"},
-	"os/exec": {"sandbox", "sandbox/linux", "sandbox/darwin", "runner", "cmd/sandbox-exec", "cmd/sandbox-exec/selftest", "scripts/genseccomp"},
+	"os/exec": {
+		"sandbox", "sandbox/linux", "sandbox/darwin", "sandbox/darwin/internal/process", "runner",
+		"cmd/sandbox-exec", "cmd/sandbox-exec/selftest", "scripts/genseccomp",
+	},
 	"net":     {},
 	"plugin":  {},
 }
 
-// The one init function starts the helper, before any other package has run.
-var mayInit = []string{"sandbox/linux/internal/helper"}
+// The one init function of a system starts the helper, before other packages have
+// run.
+var mayInit = []string{"sandbox/linux/internal/helper", "sandbox/darwin/internal/process"}
 
 func TestImports(t *testing.T) {
 	seen := map[string]bool{}

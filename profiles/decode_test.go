@@ -41,7 +41,7 @@ func TestParseRefuses(t *testing.T) {
 		{"tmp", "[files]\n\ntmp = 'shared'\n", 3, 1, `unknown value "shared"`},
 		{"layer", "allow-missing = ['namespaces', 'secomp']\n", 1, 1, `unknown layer "secomp"`},
 		{"a layer of the past", "require = ['environment']\n", 1, 1, `unknown layer "environment"`},
-		{"a layer of no backend", "require = ['seatbelt']\n", 1, 1, `unknown layer "seatbelt"`},
+		{"a layer of no backend", "require = ['hypervisor']\n", 1, 1, `unknown layer "hypervisor"`},
 		{"relative path", "[files]\nread = ['/a', 'b']\n", 2, 1, `"b": want an absolute path`},
 		{"unclean path", "[files]\nwrite = ['/a/../b']\n", 2, 1, "want an absolute path"},
 		{"somebody's home", "[files]\nhide = ['~x/b']\n", 2, 1, "want an absolute path"},

@@ -109,6 +109,12 @@ const (
 	LayerCgroup      = "cgroup"
 	LayerDescriptors = "descriptors"
 	LayerPrivileges  = "privileges"
+
+	// macOS
+	LayerSeatbelt    = "seatbelt"
+	LayerEnvironment = "environment"
+	LayerRlimits     = "rlimits"
+	LayerWatch       = "watch" // of what the tree uses, and of which processes it has
 )
 
 // State is how far a layer holds.

@@ -54,14 +54,14 @@ var imports = map[string][]string{
 // Packages of the standard library that only some may use, because they act on
 // the caller's terminal, arguments or processes.
 var restricted = map[string][]string{
-	"flag":    {"scripts/genseccomp", "scripts/testsum"},
-	"log":     {"examples/approve", "examples/embed", "scripts/genseccomp", "scripts/testsum"},
+	"flag": {"scripts/genseccomp", "scripts/testsum"},
+	"log":  {"examples/approve", "examples/embed", "scripts/genseccomp", "scripts/testsum"},
 	"os/exec": {
 		"sandbox", "sandbox/linux", "sandbox/darwin", "sandbox/darwin/internal/process", "runner",
 		"cmd/sandbox-exec", "cmd/sandbox-exec/selftest", "scripts/genseccomp",
 	},
-	"net":     {},
-	"plugin":  {},
+	"net":    {},
+	"plugin": {},
 }
 
 // The one init function of a system starts the helper, before other packages have

@@ -23,7 +23,7 @@ const (
 var Layers = []string{
 	sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerSeccomp, sandbox.LayerCgroup,
 	sandbox.LayerDescriptors, sandbox.LayerPrivileges,
-	sandbox.LayerSeatbelt, sandbox.LayerEnvironment, sandbox.LayerRlimits, sandbox.LayerWatch,
+	sandbox.LayerSeatbelt, sandbox.LayerRlimits, sandbox.LayerWatch,
 }
 
 var errSize = errors.New(`want a size such as 512M or 4G (K, M, G, T are powers of 1024), or unlimited`)

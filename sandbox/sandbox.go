@@ -111,10 +111,9 @@ const (
 	LayerPrivileges  = "privileges"
 
 	// macOS
-	LayerSeatbelt    = "seatbelt"
-	LayerEnvironment = "environment"
-	LayerRlimits     = "rlimits"
-	LayerWatch       = "watch" // of what the tree uses, and of which processes it has
+	LayerSeatbelt = "seatbelt"
+	LayerRlimits  = "rlimits"
+	LayerWatch    = "watch" // of what the tree uses, and of which processes it has
 )
 
 // State is how far a layer holds.

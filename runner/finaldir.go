@@ -60,7 +60,8 @@ func (s *streams) listen(k *call) error {
 	if !k.asksDir() || len(script) > maxScript || len(k.ExtraFiles) > finalDirFD-3 || k.spec.Limits.OpenFiles > 0 && k.spec.Limits.OpenFiles <= finalDirFD+1 {
 		return nil
 	}
-	o, err := newOutlet(&s.lastDir, &limit{})
+	s.lastDir = new(endOf)
+	o, err := newOutlet(s.lastDir, &limit{})
 	if err != nil {
 		return err
 	}

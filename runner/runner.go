@@ -471,7 +471,7 @@ func (c *Command) limit() error {
 	wrong := &CommandError{
 		Field: "timeout", Value: c.Timeout.String(),
 		Err:  fmt.Errorf("profile %s allows at most %v", c.Profile.Name, most),
-		Hint: fmt.Sprintf("ask for less, or set %s under [tool-call] in a profile of your own", key),
+		Hint: fmt.Sprintf("ask for less, run it in the background, or set %s under [tool-call] in a profile of your own", key),
 	}
 	if c.Timeout == NoTimeout {
 		wrong.Value = "none"

@@ -23,7 +23,7 @@ type streams struct {
 	feed                  func()
 
 	dir     *outlet // tells where a shell is in the end; nil = nobody asked
-	lastDir endOf
+	lastDir *endOf
 }
 
 // newStreams makes the pipes. An *os.File is handed to the program itself,
@@ -91,8 +91,9 @@ func (s *streams) open(c *Command, secrets []profiles.Secret) error {
 // capture makes what keeps the output of descriptor fd.
 func (s *streams) capture(c *Command, secrets []profiles.Secret, fd int) (*capture, error) {
 	name := [...]string{1: "stdout", 2: "stderr"}[fd]
+	where := s.spills
 	k := &capture{
-		create: func() (*os.File, error) { return s.spills.create(name) },
+		create: func() (*os.File, error) { return where.create(name) },
 		redact: newRedactor(secrets),
 	}
 	if c.OnOutput != nil {

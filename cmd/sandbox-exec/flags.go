@@ -56,15 +56,21 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "memory", Usage: "`SIZE` of memory for all processes: 512M, 4G, unlimited"},
 		&cli.StringFlag{Name: "pids", Usage: "`NUMBER` of processes and threads, or unlimited"},
 		&cli.StringFlag{Name: "cpus", Usage: "`NUMBER` of processors' worth of time, or unlimited"},
-		&cli.StringFlag{Name: "timeout", Usage: "end the command after `TIME`: 90, 90s, 5m"},
+		&cli.StringFlag{Name: "timeout", Usage: "end the command after `TIME`: 90, 90s, 5m, none (default: none; with --json the profile's, 60s)"},
 		&cli.StringFlag{Name: "on-timeout", Usage: "then `kill|background` the command; background takes no stdin, and 60s without --timeout"},
 		&cli.StringFlag{Name: "grace", Usage: "`TIME` from SIGTERM to SIGKILL (default: 5s)"},
+		&cli.StringFlag{Name: "output-limit", Usage: "end the command after `SIZE` of output: 16M, unlimited (default: unlimited; with --json the profile's, 16M)"},
 		&cli.StringSliceFlag{Name: "env", Usage: "let the variable `NAME[=VALUE]` through"},
 		&cli.StringFlag{Name: "stdin", Usage: "what the command reads: `inherit|null`"},
 		&cli.StringSliceFlag{Name: "pass-fd", Usage: "keep descriptor `N` open for the command"},
 		&cli.StringSliceFlag{Name: "require", Usage: "refuse to run without `LAYER`"},
 		&cli.StringSliceFlag{Name: "allow-missing", Usage: "run even without `LAYER`"},
+		&cli.StringFlag{Name: "origin", Usage: "who wrote the command: `agent|user`; a user is asked nothing"},
+		&cli.BoolFlag{Name: "json", Usage: "the call of a tool: capture the output, limit it and the time, write one JSON object to stdout"},
+		&cli.BoolFlag{Name: "merge", Usage: "with --json: stderr goes where stdout goes, in the order in which it comes"},
 		&cli.StringFlag{Name: "report", Usage: "write what happened as JSON to `FILE|fd:N`"},
+		&cli.StringFlag{Name: "audit", Usage: "append a line of JSON about the run to `FILE`, which the command cannot reach"},
+		&cli.BoolFlag{Name: "audit-sync", Usage: "end only when that line is on the disk"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "print the decision and the setup, run nothing"},
 		&cli.BoolFlag{Name: "q", Usage: "say nothing but errors"},
 		&cli.BoolFlag{Name: "v", Usage: "say more"},
@@ -103,7 +109,11 @@ func (f *flagSet) duration(name string) time.Duration {
 		d, err = time.Duration(n)*time.Second, nil
 	}
 	if err != nil || d <= 0 {
-		f.fail(name, text, "want a time above zero, such as 90s or 5m")
+		want := "want a time above zero, such as 90s or 5m"
+		if name == "timeout" {
+			want += ", or none"
+		}
+		f.fail(name, text, want)
 	}
 	return d
 }
@@ -120,6 +130,19 @@ func (f *flagSet) memory(name string) int64 {
 		f.fail(name, text, err.Error())
 	case n != sandbox.Unlimited && n < profiles.LeastMemory:
 		f.fail(name, text, fmt.Sprintf("want at least %d MiB", profiles.LeastMemory>>20))
+	}
+	return n
+}
+
+// size reads a number of bytes.
+func (f *flagSet) size(name string) int64 {
+	text := f.String(name)
+	if !f.IsSet(name) {
+		return 0
+	}
+	n, err := profiles.ParseSize(text)
+	if err != nil {
+		f.fail(name, text, err.Error())
 	}
 	return n
 }
@@ -311,8 +334,17 @@ func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 	if n := f.cpus("cpus"); n != 0 {
 		p.Limits.CPUs = n
 	}
-	cmd.Timeout = f.duration("timeout")
+	if cmd.Timeout = runner.NoTimeout; f.String("timeout") != "none" {
+		cmd.Timeout = f.duration("timeout")
+	}
 	cmd.Grace = f.duration("grace")
+	cmd.OutputLimit = f.size("output-limit")
+	cmd.Origin = runner.Origin(f.choice("origin", "agent", "user"))
+	cmd.Wrapper = !f.Bool("json")
+	if cmd.Merge = f.Bool("merge"); cmd.Merge && cmd.Wrapper {
+		f.fail("merge", "true", "only with --json; a shell has 2>&1")
+	}
+	cmd.FinalDir = f.Bool("json") || f.IsSet("report")
 
 	set := map[string]string{}
 	for name, value := range p.Set {

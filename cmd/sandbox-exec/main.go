@@ -172,7 +172,7 @@ func (e *env) runVerb() *cli.Command {
 		err = flagError(c, err, sub)
 		out, openErr := openReport(target)
 		if openErr == nil && out != nil {
-			openErr = (&report{Version: 1}).write(out, err)
+			openErr = newReport(false).write(out, err)
 		}
 		if openErr != nil {
 			lines(e.stderr, "error: "+openErr.Error())

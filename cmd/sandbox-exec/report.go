@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+	"unicode/utf8"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/runner"
@@ -15,8 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// report is the JSON of --report. Fields are added, never renamed; Version
-// counts the changes that are not additions.
+// report is the JSON of --report and --json; docs/report.schema.json describes
+// it. Fields are added, never renamed; Version counts the changes that are not
+// additions.
 type report struct {
 	Version  int              `json:"version"`
 	Ran      bool             `json:"ran"`
@@ -24,13 +28,72 @@ type report struct {
 	Cause    runner.Cause     `json:"cause,omitempty"`     // why it ended; missing when it did not run
 	ExitCode *int             `json:"exit_code,omitempty"` // the command's own; missing when it did not exit by itself
 	Signal   string           `json:"signal,omitempty"`    // what it died of
+	Status   int              `json:"status"`              // the exit status of sandbox-exec itself; 128+n for a signal
 	Error    string           `json:"error,omitempty"`     // why it did not run
+	Hint     string           `json:"hint,omitempty"`      // what to do about that
+	Text     string           `json:"text,omitempty"`      // what to tell a model; with --json
+	Output   *output          `json:"output,omitempty"`    // with --json
 	Decision *policy.Decision `json:"decision,omitempty"`
+	Answered bool             `json:"answered,omitempty"` // somebody answered a question about it
 	Sandbox  *sandbox.Report  `json:"sandbox,omitempty"`
 	Usage    *sandbox.Usage   `json:"usage,omitempty"`
 	Notices  []runner.Notice  `json:"notices,omitempty"`
+
+	Started  time.Time     `json:"started"`
+	Origin   runner.Origin `json:"origin,omitempty"`
+	Profile  string        `json:"profile,omitempty"`
+	Mode     string        `json:"mode,omitempty"`
+	Command  string        `json:"command,omitempty"`
+	Argv     []string      `json:"argv,omitempty"`
+	Space    string        `json:"workspace,omitempty"`
+	Cwd      string        `json:"cwd,omitempty"`
+	FinalCwd string        `json:"final_cwd,omitempty"`   // where the shell was in the end, if it is known
+	Env      []string      `json:"environment,omitempty"` // names of the command's variables
+	Timeout  time.Duration `json:"timeout_ns,omitempty"`
+	Limit    int64         `json:"output_limit_bytes,omitempty"`
+
+	tool bool // the call of a tool: Text and Output are filled in
 }
 
+// output is what was captured.
+type output struct {
+	Merged bool    `json:"merged,omitempty"` // stdout is both
+	Stdout stream  `json:"stdout"`
+	Stderr *stream `json:"stderr,omitempty"`
+}
+
+type stream struct {
+	Tail      string `json:"tail"`                  // the end; what is no UTF-8 is U+FFFD
+	Base64    []byte `json:"tail_base64,omitempty"` // its bytes, where that is not exact
+	Bytes     int64  `json:"bytes"`
+	Lines     int64  `json:"lines"`
+	Truncated bool   `json:"truncated"`
+	File      string `json:"file,omitempty"`     // holds the whole
+	Redacted  int    `json:"redacted,omitempty"` // values that were replaced
+}
+
+func newStream(s runner.Stream) stream {
+	out := stream{Tail: s.Text(), Bytes: s.Bytes, Lines: s.Lines, Truncated: s.Truncated(), File: s.File, Redacted: s.Redacted}
+	if !utf8.Valid(s.Tail) {
+		out.Base64 = s.Tail
+	}
+	return out
+}
+
+func newReport(tool bool) *report { return &report{Version: 1, Started: time.Now(), tool: tool} }
+
+// describe fills in what is known before anything runs.
+func (r *report) describe(cmd runner.Command) {
+	r.Origin = cmd.Origin
+	if r.Origin == "" {
+		r.Origin = runner.Agent
+	}
+	r.Profile, r.Mode = cmd.Profile.Name, cmd.Profile.Mode.String()
+	r.Command, r.Argv = cmd.Script, cmd.Args
+	r.Space = cmd.Settings.Workspace
+}
+
+// set fills in what is known of a command that ran.
 func (r *report) set(result runner.Result) {
 	r.Ran = true
 	r.Cause = result.Cause
@@ -42,18 +105,54 @@ func (r *report) set(result runner.Result) {
 	}
 	r.Decision, r.Sandbox, r.Usage = &result.Decision, &result.Sandbox, &result.Usage
 	r.Notices = append(r.Notices, result.Notices...)
+	r.Started, r.Cwd, r.FinalCwd, r.Env = result.Started, result.Dir, result.FinalDir, result.Env
+	r.Timeout, r.Limit = result.Timeout, result.OutputLimit
+	if !r.tool {
+		return
+	}
+	r.Text = result.Text()
+	r.Output = &output{Merged: result.Output.Merged, Stdout: newStream(result.Output.Stdout)}
+	if !r.Output.Merged {
+		stderr := newStream(result.Output.Stderr)
+		r.Output.Stderr = &stderr
+	}
 }
 
+// finish fills in how sandbox-exec itself ends.
+func (r *report) finish(err error) {
+	status, signal, said := outcome(err)
+	if r.Status = status; signal != 0 {
+		r.Status = 128 + int(signal)
+	}
+	if r.Ran || err == nil {
+		return
+	}
+	r.Error, r.Text = err.Error(), ""
+	var b strings.Builder
+	lines(&b, said...)
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimPrefix(line, "sandbox-exec: ")
+		if hint, ok := strings.CutPrefix(line, "hint: "); ok {
+			r.Hint = strings.TrimSuffix(hint, "\n")
+		}
+		r.Text += line
+	}
+	if r.Text = "[not run] " + r.Text; !r.tool {
+		r.Text = ""
+	}
+}
+
+func (r *report) encode(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// write writes the report of a run, which ended with err, and closes out.
 func (r *report) write(out *os.File, err error) error {
-	if !r.Ran && err != nil {
-		r.Error = err.Error()
-	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(data, '\n'))
-	return errors.Join(err, out.Close())
+	r.finish(err)
+	return errors.Join(r.encode(out), out.Close())
 }
 
 // openReport opens where the report goes, before anything runs that could put
@@ -76,19 +175,31 @@ func openReport(target string) (*os.File, error) {
 		}
 		return f, nil
 	}
-	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	f, err := openRegular("--report", target, 0)
 	if err != nil {
-		return nil, misuse("--report: "+err.Error(), "")
+		return nil, err
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, misuse(fmt.Sprintf("--report %q: %v", target, err), "")
+	}
+	return f, nil
+}
+
+// openRegular opens a file for writing, or makes it for its user alone. A link,
+// a FIFO or a device is none.
+func openRegular(flag, path string, more int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|more, 0o600)
+	if err != nil {
+		return nil, misuse(flag+": "+err.Error(), "")
 	}
 	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		err = f.Truncate(0)
-	} else if err == nil {
+	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("not a regular file")
 	}
 	if err != nil {
 		f.Close()
-		return nil, misuse(fmt.Sprintf("--report %q: %v", target, err), "")
+		return nil, misuse(fmt.Sprintf("%s %q: %v", flag, path, err), "")
 	}
 	return f, nil
 }

@@ -37,8 +37,16 @@ func (e *env) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &report{Version: 1}
-	cmd, err := e.command(f)
+	log, err := openAudit(f)
+	r := newReport(f.Bool("json"))
+	var cmd runner.Command
+	if err == nil {
+		cmd, err = e.command(f)
+	}
+	if err == nil {
+		r.describe(cmd)
+		err = hideAudit(log, &cmd)
+	}
 	if err == nil {
 		err = e.start(f, cmd, r)
 	}
@@ -47,7 +55,29 @@ func (e *env) run(c *cli.Context) error {
 			lines(e.stderr, "error: --report: "+writeErr.Error())
 		}
 	}
+	if log != nil {
+		if writeErr := r.record(log, err, f.Bool("audit-sync")); writeErr != nil {
+			lines(e.stderr, "error: --audit: "+writeErr.Error())
+		}
+	}
+	if r.tool {
+		return e.answer(r, err)
+	}
 	return err
+}
+
+// answer writes the result of a tool's call. How the process ends is then an
+// exit status, never a signal: the result has the signal's name.
+func (e *env) answer(r *report, err error) error {
+	r.finish(err)
+	if writeErr := r.encode(e.stdout); writeErr != nil {
+		lines(e.stderr, "error: --json: "+writeErr.Error())
+		return silent(exitFailed)
+	}
+	if r.Status == 0 {
+		return nil
+	}
+	return silent(r.Status)
 }
 
 // command makes the command that the flags of run describe.
@@ -84,11 +114,13 @@ func homeIsNamed(f *flagSet, cmd runner.Command) error {
 
 // start runs cmd, passes signals on to it, and fills in the report.
 func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
-	if cmd.Profile.Stdin == "inherit" {
+	if cmd.Wrapper {
+		cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
+	}
+	if cmd.Wrapper && cmd.Profile.Stdin == "inherit" || f.String("stdin") == "inherit" {
 		cmd.Stdin = e.stdin
 	}
-	cmd.Stdout, cmd.Stderr = e.stdout, e.stderr
-	ctx, relay := watchSignals(context.Background())
+	ctx, relay := watchSignals(context.Background(), !cmd.Wrapper)
 	task, err := e.begin(ctx, f, cmd, r)
 	if err != nil {
 		if sig := relay.got(); sig != 0 && errors.Is(err, context.Canceled) {
@@ -98,6 +130,9 @@ func (e *env) start(f *flagSet, cmd runner.Command, r *report) error {
 	}
 	relay.to(task)
 	result := task.Wait()
+	if !cmd.Wrapper {
+		relay.settle(&result)
+	}
 	return e.conclude(f, cmd, result, r, relay.got())
 }
 
@@ -114,11 +149,12 @@ func (e *env) begin(ctx context.Context, f *flagSet, cmd runner.Command, r *repo
 		cmd.Approver = &asked
 	}
 	r.Notices = e.notices
-	if !f.Bool("q") {
+	if !f.quiet() {
 		lines(e.stderr, told(e.notices)...)
 	}
 
 	task, err := runner.Start(ctx, cmd)
+	r.Answered = asked.answered
 	if err != nil {
 		var refusedErr *runner.RefusedError
 		if errors.As(err, &refusedErr) {
@@ -127,11 +163,15 @@ func (e *env) begin(ctx context.Context, f *flagSet, cmd runner.Command, r *repo
 		}
 		return nil, err
 	}
-	if !f.Bool("q") {
+	if !f.quiet() {
 		lines(e.stderr, weaker(task.Sandbox(), f.Bool("v") || e.terminal != nil || isTerminal(e.stderr)), f.unheld(task.Sandbox()))
 	}
 	return task, nil
 }
+
+// quiet says whether only errors are told: with -q, and where all else stands
+// in the result.
+func (f *flagSet) quiet() bool { return f.Bool("q") || f.Bool("json") && !f.Bool("v") }
 
 // conclude fills in the report of a command that ran, tells what is to be told,
 // and says how the process ends. sig is the first signal that came from outside.
@@ -143,7 +183,7 @@ func (e *env) conclude(f *flagSet, cmd runner.Command, result runner.Result, r *
 	if f.Bool("v") {
 		lines(e.stderr, summary(result))
 	}
-	if !f.Bool("q") {
+	if !f.quiet() {
 		lines(e.stderr, epilogue(result, cmd.Timeout)...)
 	}
 	return ending(result, sig)
@@ -192,6 +232,8 @@ func epilogue(r runner.Result, timeout time.Duration) []string {
 		out = append(out, "ended: it used more memory than "+mebibytes(r.Usage.MemoryLimit), "hint: --memory SIZE gives it more")
 	case runner.PIDsLimit:
 		out = append(out, fmt.Sprintf("ended: it started more than %d processes and threads", r.Usage.PIDsLimit), "hint: --pids NUMBER gives it more")
+	case runner.OutputLimit:
+		out = append(out, fmt.Sprintf("ended: it wrote more than --output-limit allows (%d bytes)", r.OutputLimit))
 	case runner.HelperLost:
 		out = append(out, "error: the helper that confines the command was killed; how the command ended is unknown")
 	}
@@ -240,10 +282,12 @@ func ending(r runner.Result, sig syscall.Signal) error {
 		return silent(exitTimeout)
 	case r.Cause == runner.HelperLost:
 		return silent(exitFailed)
-	case r.Cause == runner.Cancelled:
+	case r.Cause == runner.Cancelled || r.Cause == runner.CancelledByUser:
 		return killedBy(sig)
 	case r.Signal != 0:
 		return killedBy(r.Signal)
+	case r.Cause == runner.OutputLimit && r.ExitCode == 0:
+		return silent(128 + int(syscall.SIGTERM)) // it ended in good order, but did not do all
 	case r.ExitCode != 0:
 		return silent(r.ExitCode)
 	}

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/runner"
 )
@@ -19,9 +20,11 @@ var passed = []os.Signal{
 }
 
 // relay passes signals on to a task once there is one; before, the first one
-// cancels the start.
+// cancels the start. The call of a tool it ends: by SIGINT as a person does, by
+// others as a program does, and at once by the second.
 type relay struct {
 	mu     sync.Mutex
+	tool   bool
 	task   *runner.Task
 	first  syscall.Signal
 	cancel context.CancelFunc
@@ -29,9 +32,9 @@ type relay struct {
 
 // watchSignals begins to take signals. Those that we were started to ignore
 // (nohup(1)) stay ignored, for us and for the command.
-func watchSignals(ctx context.Context) (context.Context, *relay) {
+func watchSignals(ctx context.Context, tool bool) (context.Context, *relay) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &relay{cancel: cancel}
+	r := &relay{cancel: cancel, tool: tool}
 	ch := make(chan os.Signal, 16)
 	for _, sig := range passed {
 		if !signal.Ignored(sig) {
@@ -49,6 +52,10 @@ func watchSignals(ctx context.Context) (context.Context, *relay) {
 func (r *relay) take(sig syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.task != nil && r.tool {
+		r.end(sig)
+		return
+	}
 	if r.task != nil {
 		if !fromTerminal(sig) {
 			r.task.Signal(sig)
@@ -62,6 +69,43 @@ func (r *relay) take(sig syscall.Signal) {
 		r.first = sig
 	}
 	r.cancel()
+}
+
+// end ends the task of a tool's call.
+func (r *relay) end(sig syscall.Signal) {
+	switch sig {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+	default:
+		r.task.Signal(sig)
+		return
+	}
+	if r.first != 0 {
+		r.task.Kill()
+		return
+	}
+	r.first = sig
+	if sig == syscall.SIGINT {
+		r.task.Cancel(runner.CancelledByUser)
+	} else {
+		r.task.Cancel(runner.Cancelled)
+	}
+}
+
+// settle says that a person cancelled where ^C ended the command before us: a
+// terminal sends it to both.
+func (r *relay) settle(result *runner.Result) {
+	interrupted := result.Signal == syscall.SIGINT || result.ExitCode == 128+int(syscall.SIGINT)
+	if !interrupted || result.Cause != runner.Signalled && result.Cause != runner.Exited {
+		return
+	}
+	// Ours may still be on its way.
+	for range 10 {
+		if r.got() == syscall.SIGINT {
+			result.Cause = runner.CancelledByUser
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // to names the task that gets the signals from now on.
@@ -84,7 +128,7 @@ func follow(t *runner.Task) {
 	}
 }
 
-// got is the signal that cancelled the start, or 0.
+// got is the signal that cancelled the start or a tool's call, or 0.
 func (r *relay) got() syscall.Signal {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -235,7 +235,7 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 	if err != nil {
 		return err
 	}
-	r := &report{Version: 1}
+	r := newReport(false)
 	write := func(err error) {
 		if out == nil {
 			return

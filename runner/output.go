@@ -48,7 +48,7 @@ func (s Stream) Truncated() bool { return s.Bytes > int64(len(s.Tail)) }
 // capture is a writer that keeps the end of what is written to it in memory
 // and, once it outgrows that, the whole in a file.
 type capture struct {
-	create func() (*os.File, error) // makes the file
+	create func() (*os.File, error) // makes the file; nil = none is wanted
 	redact *redactor                // nil = nothing to redact
 	notify func([]byte)             // gets each piece; nil = nobody does
 
@@ -105,7 +105,7 @@ func (c *capture) append(p []byte) {
 
 // spill begins the file with what there is, which must be all there was.
 func (c *capture) spill() {
-	if c.lost != nil || c.file != nil {
+	if c.create == nil || c.lost != nil || c.file != nil {
 		return
 	}
 	if c.file, c.lost = c.create(); c.lost != nil {

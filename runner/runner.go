@@ -70,6 +70,8 @@ type Command struct {
 	// command must not be able to change it. "" keeps what outgrows
 	// Stream.Tail in a file of our own that goes after a day.
 	OutputDir string
+	// TailOnly keeps nothing of captured output but Stream.Tail: OnOutput does.
+	TailOnly bool
 	// ExtraEnv are variables that the command gets, as NAME=VALUE, whatever the
 	// profile lets through: what an embedding program has to tell it. They win
 	// over all others but what confines a read-only call.

@@ -91,10 +91,9 @@ func (s *streams) open(c *Command, secrets []profiles.Secret) error {
 // capture makes what keeps the output of descriptor fd.
 func (s *streams) capture(c *Command, secrets []profiles.Secret, fd int) (*capture, error) {
 	name := [...]string{1: "stdout", 2: "stderr"}[fd]
-	where := s.spills
-	k := &capture{
-		create: func() (*os.File, error) { return where.create(name) },
-		redact: newRedactor(secrets),
+	k := &capture{redact: newRedactor(secrets)}
+	if where := s.spills; !c.TailOnly {
+		k.create = func() (*os.File, error) { return where.create(name) }
 	}
 	if c.OnOutput != nil {
 		k.notify = func(p []byte) { c.OnOutput(fd, p) }

@@ -107,13 +107,29 @@ func (r *report) set(result runner.Result) {
 	r.Notices = append(r.Notices, result.Notices...)
 	r.Started, r.Cwd, r.FinalCwd, r.Env = result.Started, result.Dir, result.FinalDir, result.Env
 	r.Timeout, r.Limit = result.Timeout, result.OutputLimit
+	if r.tool {
+		r.Text = result.Text()
+		r.capture(result.Output)
+	}
+}
+
+// handOver fills in what is known of a command that goes on in the background.
+func (r *report) handOver(task string, sofar runner.Output) {
+	r.Ran, r.Task = true, task
 	if !r.tool {
 		return
 	}
-	r.Text = result.Text()
-	r.Output = &output{Merged: result.Output.Merged, Stdout: newStream(result.Output.Stdout)}
-	if !r.Output.Merged {
-		stderr := newStream(result.Output.Stderr)
+	result := runner.Result{ExitCode: -1, Output: sofar}
+	r.capture(sofar)
+	r.Text = result.Text() + "[it takes longer than its time-out and goes on in the background as task " + task +
+		"; sandbox-exec task output " + task + " shows what it writes, task wait and task stop end it]\n"
+}
+
+// capture fills in the output.
+func (r *report) capture(out runner.Output) {
+	r.Output = &output{Merged: out.Merged, Stdout: newStream(out.Stdout)}
+	if !out.Merged {
+		stderr := newStream(out.Stderr)
 		r.Output.Stderr = &stderr
 	}
 }

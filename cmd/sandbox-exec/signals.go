@@ -73,22 +73,28 @@ func (r *relay) take(sig syscall.Signal) {
 
 // end ends the task of a tool's call.
 func (r *relay) end(sig syscall.Signal) {
-	switch sig {
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-	default:
+	switch {
+	case !ends(sig):
 		r.task.Signal(sig)
-		return
-	}
-	if r.first != 0 {
+	case r.first != 0:
 		r.task.Kill()
-		return
+	default:
+		r.first = sig
+		r.task.Cancel(canceller(sig, true))
 	}
-	r.first = sig
-	if sig == syscall.SIGINT {
-		r.task.Cancel(runner.CancelledByUser)
-	} else {
-		r.task.Cancel(runner.Cancelled)
+}
+
+// ends says whether a signal asks a tool's call to end.
+func ends(sig syscall.Signal) bool {
+	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
+}
+
+// canceller is who cancels by a signal.
+func canceller(sig syscall.Signal, tool bool) runner.Cause {
+	if tool && sig == syscall.SIGINT {
+		return runner.CancelledByUser
 	}
+	return runner.Cancelled
 }
 
 // settle says that a person cancelled where ^C ended the command before us: a

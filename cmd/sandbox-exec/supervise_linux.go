@@ -182,7 +182,7 @@ func (e *env) inBackground(f *flagSet) error {
 	if err != nil || l.id == "" {
 		return cmp.Or(err, l.ending)
 	}
-	if !f.Bool("q") {
+	if !f.quiet() {
 		lines(e.stderr, "time-out: it goes on in the background as task "+l.id, "hint: sandbox-exec task output "+l.id+" shows what it writes, task stop "+l.id+" ends it")
 	}
 	return silent(exitTimeout)
@@ -235,7 +235,11 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(false)
+	log, err := openAudit(f)
+	if err != nil {
+		return err
+	}
+	r := newReport(foreground && f.Bool("json"))
 	write := func(err error) {
 		if out == nil {
 			return
@@ -244,6 +248,19 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 			lines(e.stderr, "error: --report: "+err.Error())
 		}
 		out = nil
+	}
+	// end writes all that tells of the end; the error is how the process ends.
+	end := func(err error) error {
+		write(err)
+		if log != nil {
+			if err := r.record(log, err, f.Bool("audit-sync")); err != nil && e.starter != nil {
+				lines(e.stderr, "error: --audit: "+err.Error())
+			}
+		}
+		if r.tool && e.starter != nil {
+			return e.answer(r, err)
+		}
+		return err
 	}
 
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -268,7 +285,7 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 	}
 	began := make(chan begun, 1)
 	go func() {
-		task, err := e.beginTask(ctx, f, foreground, r)
+		task, err := e.beginTask(ctx, f, foreground, r, log)
 		began <- begun{task, err}
 	}()
 	var task *supervised
@@ -280,8 +297,7 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 				if errors.As(context.Cause(ctx), &by) && errors.Is(b.err, context.Canceled) {
 					b.err = by
 				}
-				write(b.err)
-				return b.err
+				return end(b.err)
 			}
 			task = b.task
 		case sig := <-signals:
@@ -317,34 +333,51 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 		case sig := <-signals:
 			by, over = sig.(syscall.Signal), true
 		case m, open := <-control:
-			if open {
+			switch {
+			case !open:
+				by, over = syscall.SIGHUP, true
+				task.Kill() // as if we had been killed, like the starter
+			case r.tool && ends(m.Signal):
+				by, over = m.Signal, true
+			default:
 				task.Signal(m.Signal)
-				continue
 			}
-			by, over = syscall.SIGHUP, true
-			task.Kill() // as if we had been killed, like the starter
 		}
 	}
 	if by != 0 {
-		task.Cancel(runner.Cancelled)
+		task.Cancel(canceller(by, r.tool))
+		go func() {
+			for m := range control {
+				if ends(m.Signal) {
+					task.Kill() // the second time
+				}
+			}
+		}()
 	}
 	result := task.Wait()
 	if e.starter == nil {
 		if task.written.lost != nil {
 			result.Notices = append(result.Notices, runner.Notice{Kind: runner.NoticeOutput, Text: fmt.Sprintf("the output after this was lost: %v", task.written.lost)})
 		}
+		if log != nil {
+			r.Notices = e.notices
+			r.set(result)
+			end(ending(result, syscall.SIGTERM))
+		}
 		return task.keeper.Finish(result)
 	}
 	task.keeper.Discard()
-	err = e.conclude(f, task.cmd, result, r, by)
-	write(err)
-	return err
+	return end(e.conclude(f, task.cmd, result, r, by))
 }
 
 // beginTask judges, asks and starts.
-func (e *env) beginTask(ctx context.Context, f *flagSet, foreground bool, r *report) (*supervised, error) {
+func (e *env) beginTask(ctx context.Context, f *flagSet, foreground bool, r *report, log *os.File) (*supervised, error) {
 	cmd, err := e.command(f)
 	if err != nil {
+		return nil, err
+	}
+	r.describe(cmd)
+	if err := hideAudit(log, &cmd); err != nil {
 		return nil, err
 	}
 	// Else who started us waits for the end of a pipe that we hold for days.
@@ -363,10 +396,11 @@ func (e *env) beginTask(ctx context.Context, f *flagSet, foreground bool, r *rep
 		return nil, err
 	}
 	s.written.file = s.keeper.Output
-	if foreground {
+	if foreground && !r.tool {
 		s.written.to = [2]*os.File{e.stdout, e.stderr}
 	}
-	cmd.OnOutput, cmd.Merge = s.written.take, !foreground // one pipe keeps the order
+	cmd.OnOutput, cmd.TailOnly = s.written.take, !r.tool
+	cmd.Merge = cmd.Merge || !foreground // one pipe keeps the order
 	if s.Task, err = e.begin(ctx, f, cmd, r); err != nil {
 		s.keeper.Discard()
 		return nil, err
@@ -395,8 +429,11 @@ func inForegroundFor(cmd runner.Command) (time.Duration, error) {
 
 // handOver lets the starter go, and the task on without it.
 func (e *env) handOver(task *supervised, r *report, write func(error)) {
-	r.Ran, r.Task = true, task.keeper.Record.ID
-	write(nil)
+	r.handOver(task.keeper.Record.ID, task.Output())
+	write(silent(exitTimeout))
+	if r.tool {
+		e.answer(r, silent(exitTimeout))
+	}
 	task.written.drop()
 	send(e.starter, message{Task: r.Task})
 	e.starter = nil

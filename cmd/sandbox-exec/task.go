@@ -22,7 +22,7 @@ import (
 // taskStartFlags are those of run that make sense in the background.
 func taskStartFlags() []cli.Flag {
 	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool {
-		return slices.Contains([]string{"dry-run", "on-timeout", "stdin"}, f.Names()[0])
+		return slices.Contains([]string{"dry-run", "json", "merge", "on-timeout", "stdin"}, f.Names()[0])
 	})
 }
 

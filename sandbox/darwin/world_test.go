@@ -153,7 +153,9 @@ func (w *world) asks(words []string) ([]request, error) {
 		return nil, nil
 	case len(args) <= 1 && parents[verb] != "": // an operation by its own name
 		r := request{op: verb}
-		if len(args) == 1 {
+		if len(args) == 1 && !path.IsAbs(args[0]) {
+			r.name = args[0]
+		} else if len(args) == 1 {
 			real, asks := w.resolve(args[0], true)
 			r.path, r.kind = real, "REGULAR-FILE"
 			if strings.HasSuffix(args[0], "/") {

@@ -70,6 +70,9 @@ func run(m *testing.M) int {
 		return code
 	}
 	fmt.Println("--- the same as an ordinary user")
+	if err := copyFile("../../testdata/promises.txt", filepath.Join(base, "promises.txt")); err != nil {
+		panic(err)
+	}
 	// What reads the source or needs a tool chain says the same whoever asks.
 	args := []string{"-test.skip=^Test(FilterVerdicts|Rules|RequiredRefusals|FiltersAreGenerated|SeccompLetsToolsWork|Golden)$"}
 	for _, a := range os.Args[1:] {

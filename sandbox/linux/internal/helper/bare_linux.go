@@ -14,13 +14,14 @@ func entry()
 // bare leaves the runtime for good and goes on in serve.
 func bare()
 
-// Used by assembly.
+// Assembly uses these.
 var (
-	_       = entry
 	entered = enter
 	served  = serve
 	noG     [64]uintptr // its stack has no limits
 	stack   [stackSize]byte
+
+	_, _, _, _, _ = entry, entered, served, &noG, &stack
 )
 
 const stackSize = 64 << 10

@@ -36,7 +36,11 @@ func compile(spec sandbox.Spec, h *host, t target) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{pidns: h.tier.mounts()}
+	s := &setup{
+		pidns: h.tier.mounts(),
+		// Room for most: what grows is copied.
+		init: make([]step, 0, 256), target: make([]step, 0, 256), data: make([]byte, 0, 16<<10),
+	}
 	handed := helper.FirstFD + len(t.keep) + h.cgroupTasks // first descriptor behind those
 	if h.cgroupInto {
 		s.cgroup = handed

@@ -115,10 +115,10 @@ func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
 		}
 	}
 	for _, r := range spec.Files {
-		h.names[dirOf(r.Path)]++
+		h.expect(r.Path)
 	}
 	for _, n := range spec.Protect {
-		h.names[dirOf(n.Path)]++
+		h.expect(n.Path)
 	}
 	for _, r := range spec.Files {
 		if f := h.look(r.Path); r.Access == sandbox.None && f.kind != absent {
@@ -206,6 +206,16 @@ const (
 // manyNames in one directory are looked for in its listing, if that is short.
 const manyNames = 16
 
+// expect counts the names that will be looked for in a directory, those of
+// directories on the way to others among them.
+func (h *host) expect(path string) {
+	dir := dirOf(path)
+	h.names[dir]++
+	if h.names[dir] == 1 && dir != "" {
+		h.expect(dir)
+	}
+}
+
 // listed says whether a name is surely not in a directory. One call that lists
 // it stands for a call for each of many names that are not there. A directory
 // that does not fit into the buffer, or on a file system that may hold more
@@ -268,10 +278,14 @@ func (h *host) dir(path string) int {
 	if ok {
 		return fd
 	}
+	above, name := unix.AT_FDCWD, "/"
+	if path != "" {
+		above, name = h.dir(dirOf(path)), path[len(dirOf(path))+1:]
+	}
 	fd = -1
-	if path == "" || h.dir(dirOf(path)) != -1 {
+	if above != -1 && (path == "" || h.listed(dirOf(path), above, name) != no) {
 		var err error
-		if fd, err = unix.Open(path+"/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		if fd, err = unix.Openat(above, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 			h.fail(path, err)
 			fd = -1
 		}

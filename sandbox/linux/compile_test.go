@@ -46,7 +46,7 @@ func fakeHost() *host {
 		h.files[p], h.kinds[p] = file{path: p, kind: k}, k
 	}
 	for _, s := range h.sockets {
-		h.kinds[s] = other
+		h.files[s], h.kinds[s] = file{path: s, kind: other}, other
 	}
 	return h
 }

@@ -61,7 +61,7 @@ func mac(t *testing.T, name string, more func(*profiles.Profile)) (sandbox.Spec,
 	for _, p := range Paths(spec) {
 		_, err := os.Lstat(p)
 		inHome := strings.HasPrefix(p, home)
-		f := File{Path: p, FoldsCase: true, Absent: err != nil && inHome}
+		f := File{Path: p, Absent: err != nil && inHome}
 		if inHome {
 			f.Path = "/Users/u" + p[len(home):]
 		}
@@ -72,7 +72,7 @@ func mac(t *testing.T, name string, more func(*profiles.Profile)) (sandbox.Spec,
 		}
 		h.Files[p] = f
 	}
-	h.Files[home+"/.cache/sandbox-exec/0123"] = File{Path: "/Users/u/.cache/sandbox-exec/0123", FoldsCase: true}
+	h.Files[home+"/.cache/sandbox-exec/0123"] = File{Path: "/Users/u/.cache/sandbox-exec/0123"}
 	return spec, h
 }
 

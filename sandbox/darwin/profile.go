@@ -21,8 +21,8 @@ type Param struct{ Key, Value string }
 // Host is what Compile has to know of the machine and of the one run. All of it
 // is looked up beforehand.
 type Host struct {
-	// Files says what each path of Paths is. A path that is not in it is taken
-	// as it is written, and as something that is there.
+	// Files says what each path of Paths is, as Look does. A path that is not in
+	// it is taken as it is written, and as something that is there.
 	Files map[string]File
 	// Self is our own binary, which runs inside before the program; resolved.
 	// "" = there is none, as where a profile is only printed.
@@ -55,9 +55,6 @@ type File struct {
 	Links []string
 	// Absent says that nothing is there.
 	Absent bool
-	// FoldsCase says that the volume takes A and a for one letter, pathconf(2)
-	// _PC_CASE_SENSITIVE = 0, as volumes do by default.
-	FoldsCase bool
 }
 
 // Paths are the paths that Host.Files has to tell about.

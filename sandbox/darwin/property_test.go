@@ -127,7 +127,7 @@ func FuzzPaths(f *testing.F) {
 			return sandbox.Spec{
 				Files:   []sandbox.FileRule{{Path: "/", Access: sandbox.ReadOnly}, {Path: "/w", Access: sandbox.ReadWrite}, r, {Path: r.Path + "/b", Reason: reason}},
 				Protect: []sandbox.Name{{Path: hook, Reason: reason}}, Sockets: []string{r.Path + "/s"},
-			}, Host{Tmp: "/t/" + name, Self: "/self/" + name, Files: map[string]File{hook: {Path: hook, Absent: true, FoldsCase: true}}}
+			}, Host{Tmp: "/t/" + name, Self: "/self/" + name, Files: map[string]File{hook: {Path: hook, Absent: true}}}
 		}
 		p, err := Compile(spec(name))
 		if err != nil {

@@ -71,7 +71,7 @@ func treeOf(spec sandbox.Spec, h Host) (tree, error) {
 			continue
 		}
 		t.folds[f.Path] = ""
-		if f.Absent && f.FoldsCase && root != "" {
+		if f.Absent && root != "" {
 			t.folds[f.Path] = anyCase(root, f.Path)
 		}
 		add(f.Path, sandbox.ReadOnly, sandbox.Normal, n.Reason) // without effect where it is hidden

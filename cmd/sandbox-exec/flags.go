@@ -38,6 +38,18 @@ func commonFlags() []cli.Flag {
 	}
 }
 
+// seatbeltFlags are those of run that change a Seatbelt profile.
+func seatbeltFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, f := range runFlags() {
+		switch f.Names()[0] {
+		case "profile", "workspace", "cwd", "read", "write", "hide", "net", "unprotect", "allow-socket", "tmp":
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
 func checkFlags() []cli.Flag {
 	return append(commonFlags(),
 		jsonFlag(),
@@ -301,6 +313,15 @@ func (e *env) profile(f *flagSet, settings *runner.Settings) (*profiles.Profile,
 	return p, notices, f.err
 }
 
+// opened adds what the flags of run and seatbelt say about files.
+func opened(f *flagSet, p *profiles.Profile) {
+	if tmp := f.choice("tmp", "private", "session"); tmp != "" {
+		p.Tmp = tmp
+	}
+	p.Unprotect = slices.Concat(p.Unprotect, f.StringSlice("unprotect"))
+	p.Sockets = slices.Concat(p.Sockets, f.sockets("allow-socket"))
+}
+
 // wrapped adds what the flags of run say.
 func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 	p := cmd.Profile
@@ -314,14 +335,10 @@ func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 		p.Ask = "prompt"
 		cmd.Approver = &runner.CommandApprover{Args: f.program("approver")}
 	}
-	if tmp := f.choice("tmp", "private", "session"); tmp != "" {
-		p.Tmp = tmp
-	}
+	opened(f, p)
 	if stdin := f.choice("stdin", "inherit", "null"); stdin != "" {
 		p.Stdin = stdin
 	}
-	p.Unprotect = slices.Concat(p.Unprotect, f.StringSlice("unprotect"))
-	p.Sockets = slices.Concat(p.Sockets, f.sockets("allow-socket"))
 	p.Require = slices.Concat(p.Require, f.layers("require"))
 	p.AllowMissing = slices.Concat(p.AllowMissing, f.layers("allow-missing"))
 

@@ -22,6 +22,7 @@ sandbox-exec [run] [FLAGS] -c TEXT                TEXT through the shell
 sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
 sandbox-exec doctor [--json]
 sandbox-exec selftest [--profile NAME|FILE] [--json]
+sandbox-exec seatbelt [FLAGS]                     the profile that confines a command on macOS
 sandbox-exec profile list | show NAME | check FILE
 sandbox-exec rule list | add VERDICT PATTERN | remove PATTERN
 sandbox-exec task start | list | output ID | wait ID | stop ID | prune
@@ -66,6 +67,7 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 		Commands: []*cli.Command{
 			e.runVerb(),
 			verb("check", "say what would be decided; exit 0 allow, 3 ask, 4 deny", "[FLAGS] (-- PROGRAM [ARG...] | -c TEXT | --jsonl)", checkFlags(), e.check),
+			verb("seatbelt", "print the profile that confines a command on macOS", "[FLAGS]", seatbeltFlags(), e.seatbelt),
 			verb("doctor", "say what this machine can enforce", "[--json]", []cli.Flag{jsonFlag()}, e.doctor),
 			verb("selftest", "attack the sandbox on this machine; exit 1 if something gets through", "[--profile NAME|FILE] [--json]", selftestFlags(), e.selftest),
 			{

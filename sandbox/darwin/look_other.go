@@ -4,23 +4,20 @@ package darwin
 
 import "strings"
 
-// macLinks are links of every Mac, hier(7).
-var macLinks = map[string]string{"/tmp": "private/tmp", "/var": "private/var", "/etc": "private/etc"}
+// macLinks are links of every Mac into /private, hier(7).
+var macLinks = [...]string{"/tmp", "/var", "/etc"}
 
 func lookAt(file string) (target string, isLink bool, err error) {
-	if target, ok := macLinks[file]; ok {
-		return target, true, nil
-	}
-	for link := range macLinks {
-		if rest, ok := strings.CutPrefix(file, "/private"+link); ok && (rest == "" || rest[0] == '/') {
-			if rest == "" {
-				return "", false, nil
-			}
-			return readlink(link + rest)
+	for _, link := range macLinks {
+		if file == link {
+			return "private" + link, true, nil
 		}
-	}
-	if file == "/private" {
-		return "", false, nil
+		if file == "/private"+link || file == "/private" {
+			return "", false, nil
+		}
+		if rest, ok := strings.CutPrefix(file, "/private"+link+"/"); ok {
+			return readlink(link + "/" + rest)
+		}
 	}
 	return readlink(file)
 }

@@ -29,6 +29,12 @@ func AddRule(name string, data []byte, r policy.Rule) ([]byte, error) {
 		b.WriteByte('\n')
 	}
 	b.WriteString("[[rule]]\n")
+	writeRule(&b, r)
+	want := append(slices.Clone(before.Rules), policy.Rule{Action: r.Action, Verdict: r.Verdict, Pattern: r.Pattern, Reason: r.Reason})
+	return b.Bytes(), sameRules(name, b.Bytes(), want)
+}
+
+func writeRule(b *bytes.Buffer, r policy.Rule) {
 	for _, field := range []struct{ key, value string }{
 		{"action", string(r.Action)},
 		{"verdict", r.Verdict.String()},
@@ -36,11 +42,9 @@ func AddRule(name string, data []byte, r policy.Rule) ([]byte, error) {
 		{"reason", r.Reason},
 	} {
 		if field.value != "" {
-			fmt.Fprintf(&b, "%s = %s\n", field.key, tomlString(field.value))
+			fmt.Fprintf(b, "%s = %s\n", field.key, tomlString(field.value))
 		}
 	}
-	want := append(slices.Clone(before.Rules), policy.Rule{Action: r.Action, Verdict: r.Verdict, Pattern: r.Pattern, Reason: r.Reason})
-	return b.Bytes(), sameRules(name, b.Bytes(), want)
 }
 
 // RemoveRule returns the text of a configuration without its rule number i,

@@ -240,10 +240,24 @@ func (t *Tools) settle(ctx context.Context, decide func() policy.Decision, opene
 	if !errors.As(why, &ask) {
 		return refuse("")
 	}
-	answer, shown, err := put(ctx, &t.command, &t.profile, Request{
+	r := Request{
 		Dir: t.place.Cwd, Workspace: t.place.Workspace, Decision: d,
 		Profile: t.profile.Name, Sandbox: holds(&t.profile, ask.Targets),
-	})
+	}
+	answer, silence, err := review(ctx, &t.command, &t.profile, r)
+	shown := false
+	if err == nil && answer == nil {
+		if t.command.Session != nil && t.profile.Ask == "prompt" && t.command.Approver != nil {
+			release, err := t.command.Session.turn(ctx)
+			if err != nil {
+				return fmt.Errorf("waiting for another question: %w", err)
+			}
+			defer release()
+		}
+		var a Answer
+		a, err = approve(ctx, &t.command, &t.profile, r, silence)
+		answer, shown = &a, t.profile.Ask == "prompt"
+	}
 	switch {
 	case err != nil:
 		return err

@@ -146,10 +146,12 @@ func CheckRule(r policy.Rule, tokens []string) error {
 }
 
 // Session remembers answers for the calls that share it. The zero value has
-// none. It may be used by several goroutines.
+// none. It may be used by several goroutines: of the calls that share it one
+// asks at a time, and an answer ForSession holds for those that wait.
 type Session struct {
-	mu    sync.Mutex
-	rules []policy.Rule
+	mu     sync.Mutex
+	rules  []policy.Rule
+	asking chan struct{} // full while a call asks
 }
 
 func (s *Session) remember(rules []policy.Rule) {
@@ -171,40 +173,42 @@ func (s *Session) allowed() []policy.Rule {
 	return slices.Clone(s.rules)
 }
 
-// put asks the question of a decision: in mode auto first the reviewer, which
-// may settle what only the mode's default asks, then whom the profile names.
-// shown says that the answer is that of an approver who was shown the paths,
-// so that a yes opens them. What nobody answers is refused.
-func put(ctx context.Context, c *Command, p *profiles.Profile, r Request) (a Answer, shown bool, err error) {
+// review lets settle the question of a decision without an approver: who wrote
+// the command has answered, or, in mode auto, the reviewer may settle what only
+// the mode's default asks. nil where neither did; silence is why not.
+func review(ctx context.Context, c *Command, p *profiles.Profile, r Request) (answer *Answer, silence string, err error) {
 	if c.Origin == User {
-		return Answer{Allow: true}, false, nil // who wrote it has answered
+		return &Answer{Allow: true}, "", nil
 	}
-	silence := ""
-	if p.Mode == policy.ModeAuto && c.Reviewer != nil && reviewable(r.Decision) {
-		review := r
-		review.Remember = nil
-		a, err = c.Reviewer.Approve(ctx, review)
-		if err == nil || ctx.Err() != nil {
-			return a, false, err
-		}
-		silence = err.Error() + "; "
+	if p.Mode != policy.ModeAuto || c.Reviewer == nil || !reviewable(r.Decision) {
+		return nil, "", nil
 	}
+	r.Remember, r.Rules = nil, nil
+	a, err := c.Reviewer.Approve(ctx, r)
+	if err == nil || ctx.Err() != nil {
+		return &a, "", err
+	}
+	return nil, err.Error() + "; ", nil
+}
+
+// approve asks whom the profile names. What nobody answers is refused.
+func approve(ctx context.Context, c *Command, p *profiles.Profile, r Request, silence string) (Answer, error) {
 	switch {
 	case p.Ask == "allow":
-		return Answer{Allow: true}, false, nil
+		return Answer{Allow: true}, nil
 	case p.Ask != "prompt":
-		return Answer{Reason: silence + "nobody is asked"}, false, nil
+		return Answer{Reason: silence + "nobody is asked"}, nil
 	case c.Approver == nil:
-		return Answer{Reason: silence + "there is nobody to ask"}, false, nil
+		return Answer{Reason: silence + "there is nobody to ask"}, nil
 	}
-	a, err = c.Approver.Approve(ctx, r)
+	a, err := c.Approver.Approve(ctx, r)
 	switch {
 	case err == nil:
-		return a, true, nil
+		return a, nil
 	case ctx.Err() != nil:
-		return Answer{}, false, fmt.Errorf("asking for approval: %w", ctx.Err())
+		return Answer{}, fmt.Errorf("asking for approval: %w", ctx.Err())
 	}
-	return Answer{Reason: silence + "no answer: " + err.Error()}, false, nil
+	return Answer{Reason: silence + "no answer: " + err.Error()}, nil
 }
 
 // reviewable says whether a reviewer may settle all that a decision asks: no

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 )
 
 // Who is asked what, in which order, and what silence means.
@@ -75,6 +76,19 @@ func TestPut(t *testing.T) {
 	}
 }
 
+// put is the way of a question from the reviewer to whom the profile names.
+func put(ctx context.Context, c *Command, p *profiles.Profile, r Request) (a Answer, shown bool, err error) {
+	reviewed, silence, err := review(ctx, c, p, r)
+	if err != nil {
+		return Answer{}, false, err
+	}
+	if reviewed != nil {
+		return *reviewed, false, nil
+	}
+	a, err = approve(ctx, c, p, r, silence)
+	return a, p.Ask == "prompt" && c.Approver != nil && !strings.Contains(a.Reason, "no answer"), err
+}
+
 func TestPutEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -129,7 +143,8 @@ func TestAnswersAreRemembered(t *testing.T) {
 	if _, err := Run(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
-	c.Profile.Rules = settings(t, c.Dir).Grants
+	stored := settings(t, c.Dir)
+	c.Profile.Rules = stored.holding(stored.Grants)
 	c.Approver = nil
 	if _, err := Run(context.Background(), c); err != nil {
 		t.Errorf("the stored rules %+v do not answer: %v", c.Profile.Rules, err)

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -93,6 +92,13 @@ type Command struct {
 	// They hold for a call whose Profile comes from them.
 	Settings *Settings
 
+	// Exclusive lets only one call at a time run in the workspace, of those that
+	// ask for it.
+	Exclusive Exclusive
+	// OnWait is told what the call waits for: another that runs exclusively, or
+	// that asks. It may be nil.
+	OnWait func(what string)
+
 	// Origin says who wrote the command: Agent, which is "", or User. A user's
 	// own command is confined in the same way, but nobody is asked about it.
 	Origin Origin
@@ -154,6 +160,23 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	if err := k.runnable(); err != nil {
 		return nil, err
 	}
+	alone, err := k.exclusive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	task, err := k.start(ctx)
+	if err != nil && alone != nil {
+		alone.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	go task.see(ctx, k.Timeout, k.Grace, alone)
+	return task, nil
+}
+
+// start settles the decision and starts the command.
+func (k *call) start(ctx context.Context) (*Task, error) {
 	if err := k.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -223,7 +246,6 @@ func Start(ctx context.Context, c Command) (*Task, error) {
 	if !k.Wrapper {
 		task.detached = max(0, k.profile.ToolCall.Complete().BackgroundTimeout)
 	}
-	go task.see(ctx, k.Timeout, k.Grace)
 	return task, nil
 }
 
@@ -431,6 +453,9 @@ func (c *Command) validate() error {
 	if c.Merge && c.Stderr != nil {
 		return &CommandError{Field: "output", Err: errors.New("a writer for stderr, which goes where stdout goes"), Hint: "leave out Merge or Stderr"}
 	}
+	if c.Exclusive != Shared && c.Exclusive != ExclusiveWait && c.Exclusive != ExclusiveRefuse {
+		return &CommandError{Field: "exclusive", Value: string(c.Exclusive), Err: errors.New("want wait or refuse")}
+	}
 	if c.Origin != "" && c.Origin != Agent && c.Origin != User {
 		return &CommandError{Field: "origin", Value: string(c.Origin), Err: errors.New("want agent or user")}
 	}
@@ -505,19 +530,42 @@ func (k *call) settle(ctx context.Context) error {
 	if !errors.As(why, &ask) {
 		return refuse("")
 	}
-	rules := k.suggest()
-	answer, shown, err := put(ctx, &k.Command, &k.profile, Request{
-		Script: k.Script, Args: k.Args, Dir: k.place.Cwd, Workspace: k.place.Workspace, Decision: k.decision,
-		Profile: k.profile.Name, Sandbox: holds(&k.profile, ask.Targets), Remember: k.memory(rules), Rules: rules,
-	})
+	answer, silence, err := review(ctx, &k.Command, &k.profile, k.request(nil))
 	if err != nil {
 		return err
+	}
+	if answer == nil && k.asksSomebody() {
+		done, err := k.queue(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if why = k.decision.Err(); why == nil {
+			return nil
+		}
+		if !errors.As(why, &ask) {
+			return refuse("")
+		}
+	}
+	rules := k.suggest()
+	shown := answer == nil
+	if shown {
+		a, err := approve(ctx, &k.Command, &k.profile, k.request(rules), silence)
+		if err != nil {
+			return err
+		}
+		answer, shown = &a, k.asksSomebody()
 	}
 	if !answer.Allow {
 		return refuse(answer.Reason)
 	}
-	// Files and links may have changed while somebody thought.
-	if again := k.decide(); !reflect.DeepEqual(again.Targets, k.decision.Targets) {
+	// Files, links and rules may have changed while somebody thought.
+	before := k.decision
+	if err := k.judgeAgain(); err != nil {
+		return err
+	}
+	if k.decision.Verdict != policy.Allow && !sameTargets(k.decision.Targets, before.Targets) {
+		why = cmp.Or(k.decision.Err(), why)
 		return refuse("what the command would do has changed since the question")
 	}
 	if !shown {
@@ -530,10 +578,22 @@ func (k *call) settle(ctx context.Context) error {
 	return nil
 }
 
+// asksSomebody says whether an Approver is asked.
+func (k *call) asksSomebody() bool {
+	return k.Origin != User && k.profile.Ask == "prompt" && k.Approver != nil
+}
+
+func (k *call) request(rules []policy.Rule) Request {
+	return Request{
+		Script: k.Script, Args: k.Args, Dir: k.place.Cwd, Workspace: k.place.Workspace, Decision: k.decision,
+		Profile: k.profile.Name, Sandbox: holds(&k.profile, asked(k.decision)), Remember: k.memory(rules), Rules: rules,
+	}
+}
+
 // memory are the answers that are remembered.
 func (k *call) memory(rules []policy.Rule) []Choice {
 	var list []Choice
-	if len(rules) > 0 && k.Session != nil {
+	if len(rules) > 0 && (k.Session != nil || k.Settings != nil && k.Settings.session != "") {
 		list = append(list, ForSession)
 	}
 	if len(rules) > 0 && k.Settings != nil {
@@ -543,16 +603,16 @@ func (k *call) memory(rules []policy.Rule) []Choice {
 }
 
 func (k *call) remember(how Choice, rules []policy.Rule) {
-	if how == ForSession {
+	if how == ForSession && k.Session != nil {
 		k.Session.remember(rules)
 		return
 	}
 	for _, r := range rules {
-		tokens, err := TokensOf(r.Action, r.Pattern)
-		if err == nil {
-			err = k.Settings.AddGrant(r.Action, policy.Allow, tokens, "")
+		g := profiles.Grant{Rule: policy.Rule{Action: r.Action, Verdict: policy.Allow, Pattern: r.Pattern}}
+		if how == ForSession {
+			g.Session, g.Until = k.Settings.session, time.Now().Add(maxSession)
 		}
-		if err != nil {
+		if err := k.Settings.AddGrant(g); err != nil {
 			k.notices = append(k.notices, Notice{
 				Kind: NoticeState, Path: k.Settings.GrantsFile(),
 				Text: fmt.Sprintf("the answer is not remembered: %v", err),

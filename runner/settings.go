@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -30,9 +29,10 @@ type Settings struct {
 	Config    *profiles.Config
 	Project   *profiles.Project // nil = none
 	Trusted   bool
-	Grants    []policy.Rule
+	Grants    []profiles.Grant // those of other sessions too
 
-	place profiles.Place
+	session string
+	place   profiles.Place
 	// found is the place for the command that the settings were loaded for.
 	// Only the first run takes it: for later ones it may have changed.
 	found atomic.Pointer[foundPlace]
@@ -105,11 +105,7 @@ func loadSettings(where profiles.Place) (*Settings, error) {
 		}
 		s.Trusted = pin.Workspace == where.Workspace && pin.SHA256 == s.Project.SHA256
 	}
-	stored, err := readState(s.GrantsFile())
-	if err != nil {
-		return nil, err
-	}
-	s.Grants, err = parseGrants(s.GrantsFile(), s.Workspace, stored)
+	s.Grants, err = s.readGrants()
 	return s, err
 }
 
@@ -118,7 +114,7 @@ func (s *Settings) ConfigFile() string { return filepath.Join(s.place.ConfigDir,
 
 // GrantsFile is where the rules are that the person stored for the workspace.
 func (s *Settings) GrantsFile() string {
-	return filepath.Join(s.place.StateDir, "grants", workspaceID(s.Workspace)+".jsonl")
+	return filepath.Join(s.place.StateDir, "grants", workspaceID(s.Workspace)+".toml")
 }
 
 func (s *Settings) trustFile() string {
@@ -145,7 +141,7 @@ func (s *Settings) Profile(name string) (*profiles.Profile, []Notice, error) {
 			})
 		}
 	}
-	p.Rules = slices.Concat(p.Rules, s.Grants)
+	p.Rules = slices.Concat(p.Rules, s.holding(s.Grants))
 	return p, notices, nil
 }
 
@@ -221,49 +217,43 @@ func (s *Settings) changeState(path string, change func([]byte) ([]byte, error))
 	return changeFile(path, change)
 }
 
-// storedRule is a line of the file of grants. The first line names the
-// workspace instead, because the file's name is only a part of a hash of it.
-type storedRule struct {
-	Workspace string         `json:"workspace,omitempty"`
-	Action    policy.Action  `json:"action,omitempty"`
-	Verdict   policy.Verdict `json:"verdict,omitempty"`
-	Tokens    []string       `json:"tokens,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
+// InSession says whose calls these are: the grants of that session hold, and an
+// answer ForSession is stored for it. It is called before Profile.
+func (s *Settings) InSession(id string) { s.session = id }
+
+// maxSession is how long an answer ForSession holds at most: a session that is
+// over is not known to be.
+const maxSession = 24 * time.Hour
+
+func (s *Settings) readGrants() ([]profiles.Grant, error) {
+	data, err := readState(s.GrantsFile())
+	if err != nil {
+		return nil, err
+	}
+	return s.parseGrants(data)
 }
 
-func parseGrants(path, workspace string, data []byte) ([]policy.Rule, error) {
-	var rules []policy.Rule
-	number := 0
-	for line := range bytes.Lines(data) {
-		number++
-		source := fmt.Sprintf("%s:%d", path, number)
-		wrong := func(err error) error {
-			return &StateError{Path: source, Err: err, Hint: "correct the line, or remove the file and store the rules again with sandbox-exec rule add --project"}
+func (s *Settings) parseGrants(data []byte) ([]profiles.Grant, error) {
+	list, err := profiles.ParseGrants(s.GrantsFile(), s.Workspace, data)
+	if err != nil {
+		var wrong *profiles.Error
+		if errors.As(err, &wrong) {
+			wrong.Hint = "correct the file, or remove it and store the rules again with sandbox-exec rule add --project"
 		}
-		var in storedRule
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
-			return nil, wrong(err)
-		}
-		if number == 1 {
-			if in.Workspace != workspace {
-				return nil, wrong(fmt.Errorf("the rules are those of %q", in.Workspace))
-			}
-			continue
-		}
-		pattern, err := PatternOf(in.Action, in.Tokens)
-		if err != nil {
-			return nil, wrong(err)
-		}
-		r := policy.Rule{Action: in.Action, Verdict: in.Verdict, Pattern: pattern, Reason: in.Reason}
-		if err := (&policy.Policy{Rules: []policy.Rule{r}}).Check(); err != nil {
-			return nil, wrong(err)
-		}
-		r.Source = source
-		rules = append(rules, r)
 	}
-	return rules, nil
+	return list, err
+}
+
+// holding are the rules of the grants that hold now.
+func (s *Settings) holding(list []profiles.Grant) []policy.Rule {
+	var rules []policy.Rule
+	now := time.Now()
+	for _, g := range list {
+		if g.Holds(s.session, now) {
+			rules = append(rules, g.Rule)
+		}
+	}
+	return rules
 }
 
 // PatternOf writes tokens as the pattern of a rule for an action. Other than
@@ -317,62 +307,50 @@ func TokensOf(action policy.Action, pattern string) ([]string, error) {
 
 // AddGrant stores a rule for the workspace. An allow rule that could not have
 // an effect, or would allow any code, is refused.
-func (s *Settings) AddGrant(action policy.Action, verdict policy.Verdict, tokens []string, reason string) error {
-	if action == policy.Exec {
-		action = "" // one way to write the same
+func (s *Settings) AddGrant(g profiles.Grant) error {
+	if g.Action == policy.Exec {
+		g.Action = "" // one way to write the same
 	}
-	pattern, err := PatternOf(action, tokens)
+	tokens, err := TokensOf(g.Action, g.Pattern)
 	if err == nil {
-		err = CheckRule(policy.Rule{Action: action, Verdict: verdict, Pattern: pattern}, tokens)
+		err = CheckRule(g.Rule, tokens)
 	}
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(storedRule{Action: action, Verdict: verdict, Tokens: tokens, Reason: reason})
-	if err != nil {
-		return err
-	}
-	return s.changeState(s.GrantsFile(), func(data []byte) ([]byte, error) {
-		old, err := parseGrants(s.GrantsFile(), s.Workspace, data)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(old, func(r policy.Rule) bool { return r.Action == action && r.Verdict == verdict && r.Pattern == pattern }) {
-			return data, nil
-		}
-		if data == nil {
-			first, err := json.Marshal(storedRule{Workspace: s.Workspace})
-			if err != nil {
-				return nil, err
-			}
-			data = append(first, '\n')
-		}
-		return append(append(data, line...), '\n'), nil
+	return s.changeGrants(func(list []profiles.Grant) []profiles.Grant {
+		list = slices.DeleteFunc(list, func(old profiles.Grant) bool {
+			return old.Action == g.Action && old.Verdict == g.Verdict && old.Pattern == g.Pattern && old.Session == g.Session
+		})
+		return append(list, g)
 	})
 }
 
 // RemoveGrants removes the workspace's stored rules that match and returns how
 // many there were.
-func (s *Settings) RemoveGrants(match func(policy.Rule) bool) (int, error) {
+func (s *Settings) RemoveGrants(match func(profiles.Grant) bool) (int, error) {
 	removed := 0
-	err := s.changeState(s.GrantsFile(), func(data []byte) ([]byte, error) {
-		rules, err := parseGrants(s.GrantsFile(), s.Workspace, data)
+	err := s.changeGrants(func(list []profiles.Grant) []profiles.Grant {
+		before := len(list)
+		list = slices.DeleteFunc(list, match)
+		removed = before - len(list)
+		return list
+	})
+	return removed, err
+}
+
+// changeGrants changes the stored rules. Those whose time is over go.
+func (s *Settings) changeGrants(change func([]profiles.Grant) []profiles.Grant) error {
+	file := s.GrantsFile()
+	return s.changeState(file, func(data []byte) ([]byte, error) {
+		list, err := s.parseGrants(data)
 		if err != nil {
 			return nil, err
 		}
-		var kept []byte
-		number := 0
-		for line := range bytes.Lines(data) {
-			if number == 0 || !match(rules[number-1]) {
-				kept = append(kept, line...)
-			} else {
-				removed++
-			}
-			number++
-		}
-		return kept, nil
+		now := time.Now()
+		list = slices.DeleteFunc(list, func(g profiles.Grant) bool { return g.Expired(now) })
+		return profiles.FormatGrants(file, s.Workspace, change(list))
 	})
-	return removed, err
 }
 
 // AddRule adds a rule at the end of the person's configuration. tokens are

@@ -35,11 +35,15 @@ func settings(t *testing.T, ws string) *Settings {
 	return s
 }
 
+func grant(verdict policy.Verdict, pattern string) profiles.Grant {
+	return profiles.Grant{Rule: policy.Rule{Verdict: verdict, Pattern: pattern}}
+}
+
 func TestSettingsProfile(t *testing.T) {
 	home, ws := ownHome(t)
 	write(t, "profile = 'readonly'\nmode = 'plan'\n[[rule]]\nverdict = 'deny'\npattern = 'a'\n", home, ".config/sandbox-exec/config.toml")
 	write(t, "[[rule]]\nverdict = 'deny'\npattern = 'b'\n[[rule]]\nverdict = 'allow'\npattern = 'c'\n", ws, profiles.ProjectFile)
-	if err := settings(t, ws).AddGrant("", policy.Allow, []string{"d"}, ""); err != nil {
+	if err := settings(t, ws).AddGrant(grant(policy.Allow, "d")); err != nil {
 		t.Fatal(err)
 	}
 	patterns := func(p *profiles.Profile) (all string) {
@@ -103,14 +107,14 @@ func TestTrustIsOfOneWorkspace(t *testing.T) {
 func TestGrantsOfAnotherWorkspaceAreAnError(t *testing.T) {
 	_, ws := ownHome(t)
 	s := settings(t, ws)
-	if err := s.AddGrant("", policy.Allow, []string{"make"}, ""); err != nil {
+	if err := s.AddGrant(grant(policy.Allow, "make")); err != nil {
 		t.Fatal(err)
 	}
 	o := settings(t, mkdir(t, ws, "other"))
 	if err := os.Rename(s.GrantsFile(), o.GrantsFile()); err != nil {
 		t.Fatal(err)
 	}
-	var bad *StateError
+	var bad *profiles.Error
 	if _, err := LoadSettings(o.Workspace, o.Workspace); !errors.As(err, &bad) || !strings.Contains(err.Error(), "the rules are those of") {
 		t.Errorf("got %v", err)
 	}
@@ -125,7 +129,7 @@ func TestChangesAtTheSameTime(t *testing.T) {
 	for w := range writers {
 		all.Go(func() {
 			for i := range each {
-				if err := settings(t, ws).AddGrant("", policy.Deny, []string{fmt.Sprintf("p%d-%d", w, i)}, ""); err != nil {
+				if err := settings(t, ws).AddGrant(grant(policy.Deny, fmt.Sprintf("p%d-%d", w, i))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -140,7 +144,7 @@ func TestChangesAtTheSameTime(t *testing.T) {
 	if err != nil || len(left) != 2 { // the file and the lock
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	n, err := s.RemoveGrants(func(r policy.Rule) bool { return strings.HasPrefix(r.Pattern, "p1-") })
+	n, err := s.RemoveGrants(func(g profiles.Grant) bool { return strings.HasPrefix(g.Pattern, "p1-") })
 	if err != nil || n != each || len(settings(t, ws).Grants) != (writers-1)*each {
 		t.Errorf("removed %d: %v", n, err)
 	}

@@ -160,8 +160,12 @@ func (t *Task) Wait() Result {
 }
 
 // see sees the task through to its end.
-func (t *Task) see(ctx context.Context, timeout, grace time.Duration) {
+// alone is a lock that it holds, or nil.
+func (t *Task) see(ctx context.Context, timeout, grace time.Duration, alone *os.File) {
 	defer close(t.done)
+	if alone != nil {
+		defer alone.Close()
+	}
 
 	type end struct {
 		exit sandbox.Exit

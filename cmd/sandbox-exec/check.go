@@ -104,6 +104,9 @@ func (e *env) profileAt(f *flagSet, here *profiles.Profile) func(runner.Where) (
 			return p, nil
 		}
 		settings, err := runner.LoadSettingsAt(at)
+		if err == nil {
+			err = e.inSession(f, settings)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -111,6 +111,7 @@ func explain(err error) []string {
 	var state *runner.StateError
 	var rule *policy.RuleError
 	var test *selftest.Error
+	var busy *runner.BusyError
 	switch {
 	case errors.As(err, &misused):
 		hint = misused.hint
@@ -136,6 +137,8 @@ func explain(err error) []string {
 		hint = state.Hint
 	case errors.As(err, &test):
 		hint = test.Hint
+	case errors.As(err, &busy):
+		hint = "--exclusive wait waits for its end"
 	case errors.As(err, &rule):
 		hint = "the rule was not stored"
 	case errors.As(err, &profile):

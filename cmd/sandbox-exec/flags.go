@@ -34,6 +34,7 @@ func commonFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "read", Usage: "make `PATH` readable, even a secret"},
 		&cli.StringSliceFlag{Name: "write", Usage: "make `PATH` writable, even a secret"},
 		&cli.StringSliceFlag{Name: "hide", Usage: "hide `PATH`"},
+		&cli.StringFlag{Name: "session", Usage: "this call belongs to session `ID`, whose answers hold for it (default: that of the terminal)"},
 		&cli.StringFlag{Name: "net", Usage: "network: `off|host`"},
 	}
 }
@@ -70,6 +71,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "cpus", Usage: "`NUMBER` of processors' worth of time, or unlimited"},
 		&cli.StringFlag{Name: "timeout", Usage: "end the command after `TIME`: 90, 90s, 5m, none (default: none; with --json the profile's, 60s)"},
 		&cli.StringFlag{Name: "on-timeout", Usage: "then `kill|background` the command; background takes no stdin, and 60s without --timeout"},
+		&cli.StringFlag{Name: "exclusive", Usage: "of commands with this flag one at a time in the workspace; `wait|refuse` while another runs"},
 		&cli.StringFlag{Name: "grace", Usage: "`TIME` from SIGTERM to SIGKILL (default: 5s)"},
 		&cli.StringFlag{Name: "output-limit", Usage: "end the command after `SIZE` of output: 16M, unlimited (default: unlimited; with --json the profile's, 16M)"},
 		&cli.StringSliceFlag{Name: "env", Usage: "let the variable `NAME[=VALUE]` through"},
@@ -285,8 +287,29 @@ func (e *env) common(f *flagSet) (runner.Command, error) {
 		return cmd, err
 	}
 	cmd.Settings, cmd.Reviewer = settings, settings.Reviewer()
+	if err := e.inSession(f, settings); err != nil {
+		return cmd, err
+	}
 	cmd.Profile, e.notices, err = e.profile(f, settings)
 	return cmd, err
+}
+
+// inSession says whose calls these are, where that makes a difference: a name is
+// given, answers are stored for one, or somebody may answer.
+func (e *env) inSession(f *flagSet, settings *runner.Settings) error {
+	id := f.String("session")
+	switch {
+	case f.IsSet("session"):
+		if id == "" || len(id) > 200 || policy.Escape(id) != id {
+			return misuse("--session: want a name of at most 200 bytes, without control characters", "")
+		}
+	case e.session != "": // the starter's
+		id = e.session
+	case len(settings.Grants) > 0 || isTerminal(e.stderr):
+		id = terminalSession()
+	}
+	settings.InSession(id)
+	return nil
 }
 
 // profile is the profile that the settings and the common flags describe; the
@@ -338,6 +361,10 @@ func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 	opened(f, p)
 	if stdin := f.choice("stdin", "inherit", "null"); stdin != "" {
 		p.Stdin = stdin
+	}
+	cmd.Exclusive = runner.Exclusive(f.choice("exclusive", "wait", "refuse"))
+	if !f.Bool("q") {
+		cmd.OnWait = func(what string) { lines(e.stderr, "waiting: "+policy.Escape(what)) }
 	}
 	p.Require = slices.Concat(p.Require, f.layers("require"))
 	p.AllowMissing = slices.Concat(p.AllowMissing, f.layers("allow-missing"))

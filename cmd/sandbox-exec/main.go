@@ -83,8 +83,9 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 				Name: "rule", Usage: "look at rules and change yours", HideHelpCommand: true,
 				Action: func(c *cli.Context) error { return misuse("rule: want list, add or remove", "") },
 				Subcommands: []*cli.Command{
-					verb("rule list", "list the rules that hold here, and where they stand", "[FLAGS]", []cli.Flag{workspaceFlag(), profileFlag(), jsonFlag()}, e.ruleList),
+					verb("rule list", "list the rules that hold here, and where they stand", "[FLAGS]", []cli.Flag{workspaceFlag(), profileFlag(), &cli.StringFlag{Name: "session", Usage: "those that hold in session `ID` (default: that of the terminal)"}, jsonFlag()}, e.ruleList),
 					verb("rule add", "add a rule to your configuration", "[FLAGS] allow|ask|deny PATTERN", append(ruleFlags(),
+						&cli.StringFlag{Name: "for", Usage: "with --project or --session: the rule holds for `TIME`, such as 10m"},
 						&cli.StringFlag{Name: "reason", Usage: "`TEXT` that is shown where the rule denies or asks"}), e.ruleAdd),
 					verb("rule remove", "remove the rules with this pattern", "[FLAGS] PATTERN", ruleFlags(), e.ruleRemove),
 				},
@@ -149,6 +150,7 @@ type env struct {
 	// Of the supervisor of a task.
 	supervisor bool
 	starter    *os.File // a socket to the process that started us; nil when that is gone
+	session    string   // the starter's
 	terminal   *os.File // the starter's; nil = none
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sandbox-exec/sandbox-exec/policy"
 	"golang.org/x/sys/unix"
 )
 
@@ -142,6 +143,10 @@ func TestPrompt(t *testing.T) {
 		{"\n", exitRefused, false},
 		{"n\n", exitRefused, false},
 		{"yes please\n", exitRefused, false},
+		{"s\n", exitRefused, false}, // is not offered for danger
+		{"p\n", exitRefused, false},
+		{"\x1b[A\xff\x00y\n", exitRefused, false},
+		{"n run the unit tests\n", exitRefused, false},
 		{"\x04", exitRefused, false}, // end of file
 		{"\x03", 128 + int(syscall.SIGINT), false},
 	} {
@@ -154,6 +159,9 @@ func TestPrompt(t *testing.T) {
 			}
 			tm.typeText(tt.keys)
 			got := tm.ending()
+			if tt.keys[0] == 'n' && len(tt.keys) > 2 && !strings.Contains(tm.seen.String(), "the answer was no: run the unit tests") {
+				t.Errorf("the reason is not told:\n%s", tm.seen.String())
+			}
 			if strings.Contains(tm.seen.String(), "run it again") {
 				t.Errorf("whoever has answered is told to ask:\n%s", tm.seen.String())
 			}
@@ -162,6 +170,71 @@ func TestPrompt(t *testing.T) {
 				t.Errorf("ended with %d, want %d; ran %v", got, tt.want, ran)
 			}
 		})
+	}
+}
+
+// A terminal that goes away is a no, and a window that changes its size changes
+// nothing.
+func TestPromptOnATerminalThatChanges(t *testing.T) {
+	ws := workspace(t)
+	tm := onTerminal(t, ws, "", "-c", "rm -rf src")
+	tm.expect("[y/N] ")
+	tm.master.Close() // the kernel sends SIGHUP to the session's leader
+	if err := tm.cmd.Wait(); err == nil {
+		t.Error("ended with 0")
+	}
+	if _, err := os.Stat(filepath.Join(ws, "src")); err != nil {
+		t.Error(err)
+	}
+
+	tm = onTerminal(t, ws, "", "-c", "rm -rf src")
+	tm.expect("[y/N] ")
+	raw, err := tm.master.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []unix.Winsize{{Row: 2, Col: 10}, {Row: 50, Col: 200}} {
+		raw.Control(func(fd uintptr) { err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &size) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tm.typeText("y\n")
+	if got := tm.ending(); got != 0 {
+		t.Errorf("ended with %d:\n%s", got, tm.seen.String())
+	}
+	if _, err := os.Stat(filepath.Join(ws, "src")); err == nil {
+		t.Error("not run")
+	}
+}
+
+// The whole command is shown, however long, and what is risky in it is marked.
+func TestLaidOut(t *testing.T) {
+	target := func(from, to int, detail string) policy.Target {
+		return policy.Target{Span: [2]int{from, to}, Verdict: policy.Ask, Detail: detail}
+	}
+	for _, tt := range []struct {
+		text    string
+		targets []policy.Target
+		width   int
+		want    string
+	}{
+		{"", nil, 20, "\n"},
+		{"ls; rm x", []policy.Target{target(4, 8, "removes")}, 80, "ls; rm x\n    ~~~~ removes\n"},
+		{"a\nrm b\n", []policy.Target{target(2, 6, "removes"), target(2, 6, "and more"), target(0, 1, "first")}, 80, "a\n~ first\nrm b\n~~~~ removes; and more\n"},
+		{"0123456789abcdef", []policy.Target{target(8, 12, "why")}, 10, "0123456789\n        ~~\nabcdef\n~~ why\n"},
+		{"echo '\x1b[2K' \u4e16; rm x", []policy.Target{target(17, 21, "removes")}, 80, "echo '\\x1b[2K' \u4e16; rm x\n                   ~~~~ removes\n"},
+		{"a\r\n\n\tb", nil, 80, "a\\r\n\n\\tb\n"},
+		{"x", []policy.Target{target(0, 9, "beyond")}, 80, "x\n"},
+	} {
+		got := strings.Join(laidOut(tt.text, tt.targets, tt.width), "\n") + "\n"
+		if got != tt.want {
+			t.Errorf("%q:\n%s\nwant\n%s", tt.text, got, tt.want)
+		}
+	}
+	long := strings.Repeat("word ", 10000)
+	if got := strings.Join(laidOut(long, nil, 76), ""); got != long {
+		t.Error("a long command is cut")
 	}
 }
 

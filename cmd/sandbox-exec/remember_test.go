@@ -14,7 +14,7 @@ func TestPromptRemembersForTheProject(t *testing.T) {
 	ws := workspace(t)
 	tm := onTerminal(t, ws, "", "--mode", "ask", "-c", "touch made; touch other")
 	tm.expect("touch other\r\n") // the rule
-	tm.expect("[y/p/N]")
+	tm.expect("[y/s/p/N]")
 	tm.typeText("p\r")
 	if got := tm.ending(); got != 0 {
 		t.Fatalf("ended with %d", got)
@@ -45,7 +45,7 @@ func TestPromptRemembersForTheProject(t *testing.T) {
 func TestPromptAfterASilentApprover(t *testing.T) {
 	ws := workspace(t)
 	tm := onTerminal(t, ws, "", "--mode", "ask", "--approver", "false", "--", "touch", "made")
-	tm.expect("[y/p/N]")
+	tm.expect("[y/s/p/N]")
 	tm.typeText("y\r")
 	if got := tm.ending(); got != 0 {
 		t.Errorf("ended with %d", got)

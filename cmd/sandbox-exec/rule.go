@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/urfave/cli/v2"
 )
@@ -14,6 +17,7 @@ func ruleFlags() []cli.Flag {
 	return []cli.Flag{
 		workspaceFlag(),
 		&cli.BoolFlag{Name: "project", Usage: "a rule for this workspace only, instead of one in your configuration"},
+		&cli.StringFlag{Name: "session", Usage: "a rule for this workspace and the calls with --session `ID` alone"},
 		&cli.StringFlag{Name: "action", Value: string(policy.Exec), Usage: "what the rule is about: `process.exec|file.read|file.write|network|env.set|tool.invoke`"},
 	}
 }
@@ -30,12 +34,17 @@ type listedRule struct {
 	Reason  string         `json:"reason,omitempty"`
 	Source  string         `json:"source"`
 	Origin  string         `json:"origin"` // "profile", "person", "project" or "stored"
-	Effect  bool           `json:"effect"` // false for a project's allow rule without trust
+	Effect  bool           `json:"effect"` // false for a project's allow rule without trust, or a rule of another session
+	Session string         `json:"session,omitempty"`
+	Until   time.Time      `json:"until,omitzero"`
 }
 
 func (e *env) ruleList(c *cli.Context) error {
 	settings, err := runner.LoadSettings("", c.String("workspace"))
 	if err != nil {
+		return err
+	}
+	if err := e.inSession(&flagSet{Context: c}, settings); err != nil {
 		return err
 	}
 	p, _, err := settings.Profile(c.String("profile"))
@@ -44,6 +53,12 @@ func (e *env) ruleList(c *cli.Context) error {
 	}
 	var out []listedRule
 	add := func(r policy.Rule, effect bool) {
+		listed := listedRule{Verdict: r.Verdict, Action: cmp.Or(r.Action, policy.Exec), Pattern: r.Pattern, Reason: r.Reason, Source: r.Source, Effect: effect}
+		for _, g := range settings.Grants {
+			if g.Source == r.Source {
+				listed.Session, listed.Until = g.Session, g.Until
+			}
+		}
 		file := r.Source[:max(strings.LastIndexByte(r.Source, ':'), 0)]
 		origin := "profile"
 		switch {
@@ -54,10 +69,16 @@ func (e *env) ruleList(c *cli.Context) error {
 		case file == settings.GrantsFile():
 			origin = "stored"
 		}
-		out = append(out, listedRule{r.Verdict, cmp.Or(r.Action, policy.Exec), r.Pattern, r.Reason, r.Source, origin, effect})
+		listed.Origin = origin
+		out = append(out, listed)
 	}
 	for _, r := range p.Rules {
 		add(r, true)
+	}
+	for _, g := range settings.Grants {
+		if !slices.ContainsFunc(p.Rules, func(r policy.Rule) bool { return r.Source == g.Source }) {
+			add(g.Rule, false)
+		}
 	}
 	if settings.Project != nil && !settings.Trusted {
 		for _, r := range settings.Project.Rules {
@@ -71,8 +92,18 @@ func (e *env) ruleList(c *cli.Context) error {
 	}
 	for _, r := range out {
 		note := ""
-		if !r.Effect {
-			note = ", not trusted: no effect"
+		if r.Session != "" {
+			note += ", session " + policy.Escape(r.Session)
+		}
+		if !r.Until.IsZero() {
+			note += ", until " + r.Until.Local().Format(time.DateTime)
+		}
+		switch {
+		case r.Effect:
+		case r.Origin == "project":
+			note += ", not trusted: no effect"
+		default:
+			note += ": no effect here and now"
 		}
 		fmt.Fprintf(e.stdout, "%-5s %-12s %-32s %s (%s%s)\n", r.Verdict, r.Action, policy.Escape(r.Pattern), policy.Escape(r.Source), r.Origin, note)
 		if r.Reason != "" {
@@ -101,9 +132,23 @@ func (e *env) ruleAdd(c *cli.Context) error {
 	}
 	rule := policy.Rule{Action: ruleAction(c), Verdict: verdict, Pattern: pattern, Reason: c.String("reason")}
 	file := settings.ConfigFile()
-	if c.Bool("project") {
+	grant := profiles.Grant{Rule: rule, Session: c.String("session")}
+	f := &flagSet{Context: c}
+	if limit := f.duration("for"); limit > 0 {
+		grant.Until = time.Now().Add(limit).Truncate(time.Second)
+	}
+	switch {
+	case f.err != nil:
+		return f.err
+	case !stored(c) && c.IsSet("for"):
+		return misuse("rule add --for: a rule of your configuration is for good", "--project or --session ID stores it for this workspace")
+	}
+	if err := e.inSession(f, settings); err != nil {
+		return err
+	}
+	if stored(c) {
 		file = settings.GrantsFile()
-		err = settings.AddGrant(rule.Action, verdict, tokens, rule.Reason)
+		err = settings.AddGrant(grant)
 	} else {
 		err = settings.AddRule(rule, tokens)
 	}
@@ -130,11 +175,15 @@ func (e *env) ruleRemove(c *cli.Context) error {
 	match := func(r policy.Rule) bool {
 		return r.Pattern == pattern && cmp.Or(r.Action, policy.Exec) == cmp.Or(ruleAction(c), policy.Exec)
 	}
-	remove, file := settings.RemoveRules, settings.ConfigFile()
-	if c.Bool("project") {
-		remove, file = settings.RemoveGrants, settings.GrantsFile()
+	n, file := 0, settings.ConfigFile()
+	if stored(c) {
+		file = settings.GrantsFile()
+		n, err = settings.RemoveGrants(func(g profiles.Grant) bool {
+			return match(g.Rule) && (c.Bool("project") || g.Session == c.String("session"))
+		})
+	} else {
+		n, err = settings.RemoveRules(match)
 	}
-	n, err := remove(match)
 	if err != nil {
 		return err
 	}
@@ -144,6 +193,9 @@ func (e *env) ruleRemove(c *cli.Context) error {
 	fmt.Fprintln(e.stdout, policy.Escape(file))
 	return nil
 }
+
+// stored says that a rule is one of those that are stored for the workspace.
+func stored(c *cli.Context) bool { return c.Bool("project") || c.IsSet("session") }
 
 // words are the arguments, on both sides of a "--".
 func (e *env) words(c *cli.Context) []string { return append(c.Args().Slice(), e.program...) }

@@ -35,6 +35,7 @@ const supervisorName = "sandbox-exec-task"
 // message goes between starter and supervisor, one JSON object a packet.
 type message struct {
 	// From the starter.
+	Session  string         `json:"session,omitempty"`  // with it, that of the terminal
 	Terminal bool           `json:"terminal,omitempty"` // the first; the terminal comes with it
 	Signal   syscall.Signal `json:"signal,omitempty"`   // for the command; from the supervisor: what it died of
 	// From the supervisor, one of the kinds.
@@ -135,7 +136,7 @@ func (e *env) launch() (launched, error) {
 	stdout.Close()
 	stderr.Close()
 
-	hello := message{}
+	hello := message{Session: terminalSession()}
 	var fds []int
 	if isTerminal(e.stderr) {
 		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
@@ -210,7 +211,7 @@ func (e *env) takeStarter() error {
 	if err != nil || first.Terminal != (terminal != nil) {
 		return misuse("this name is for a process that sandbox-exec starts itself", "sandbox-exec task start")
 	}
-	e.starter, e.terminal = e.stdin, terminal
+	e.starter, e.terminal, e.session = e.stdin, terminal, first.Session
 	// Pipes, and nobody's but ours: so that a Write can be given up.
 	for _, to := range []**os.File{&e.stdout, &e.stderr} {
 		if err := syscall.SetNonblock(int((*to).Fd()), true); err != nil {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -56,6 +59,38 @@ func letGo() error {
 		}
 	}
 	return nil
+}
+
+// columns is the width of a terminal; 80 where it does not say.
+func columns(tty *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(tty.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 {
+		return 80
+	}
+	return int(size.Col)
+}
+
+// terminalSession names the session that we are in, of a shell at a terminal or
+// of what started us without one. Its leader's process id alone can be
+// another's later, so the time when that began and the boot are in the name. ""
+// where the leader has gone.
+func terminalSession() string {
+	leader, err := unix.Getsid(0)
+	if err != nil {
+		return ""
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", leader))
+	if err != nil {
+		return ""
+	}
+	// Behind the name, which may hold anything, the start is the 20th field
+	// (proc_pid_stat(5), starttime).
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(fields) < 20 {
+		return ""
+	}
+	return fmt.Sprintf("terminal-%d-%s-%s", leader, fields[19], strings.TrimSpace(string(boot)))
 }
 
 // dropTyped forgets what was typed before a question was shown, which cannot

@@ -16,6 +16,10 @@ func foregroundGroup(*os.File) (int, error) { return 0, errors.ErrUnsupported }
 
 func isTerminal(*os.File) bool { return false }
 
+func columns(*os.File) int { return 80 }
+
+func terminalSession() string { return "" }
+
 func dropTyped(*os.File) {}
 
 func die(sig syscall.Signal) {

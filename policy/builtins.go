@@ -92,6 +92,7 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 				continue
 			} else if !syntax.ValidName(a.text) {
 				f.add(c, item{Target: Target{Reason: ArithmeticCode, Detail: "a subscript is evaluated"}, risk: riskDanger})
+				st.unsettleSubscript(a.text)
 			} else {
 				st.unsettleName(a.text)
 				if st.lookup(a.text+"()").state == boundFunc {
@@ -145,6 +146,10 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 				}
 			} else if !a.literal() || !syntax.ValidName(a.text) {
 				f.add(c, item{Target: Target{Reason: ShellState, Dynamic: !a.literal()}, risk: riskUnproven})
+				st.unsettleSubscript(a.text[:a.fixed])
+				if !a.literal() {
+					st.forget()
+				}
 			}
 		}
 		return through(*st), true
@@ -403,6 +408,7 @@ func (f *frame) variable(w word, c *command, st *state) risk {
 		st.forget()
 		return riskUnproven
 	case !syntax.ValidName(w.text):
+		st.unsettleSubscript(w.text)
 		if strings.ContainsAny(w.text, "[$`") {
 			f.add(c, item{Target: Target{Reason: ArithmeticCode, Detail: "a subscript is evaluated"}, risk: riskDanger})
 			return riskDanger

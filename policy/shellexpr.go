@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -41,6 +42,11 @@ func (f *frame) parameter(p *syntax.ParamExp, st *state) (value, bool) {
 		return value{state: boundNumber}, true
 	}
 	if p.Exp == nil {
+		if v := st.lookup(name); v.state == boundList && indexed(p) {
+			if i, err := strconv.Atoi(subscript(p)); err == nil {
+				return v.at(i), true
+			}
+		}
 		return unknown, false
 	}
 	f.inner(p.Exp.Word, st)
@@ -55,15 +61,61 @@ func (f *frame) parameter(p *syntax.ParamExp, st *state) (value, bool) {
 				return value{state: boundText, text: text}, true
 			}
 		}
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		if v, ok := f.variableValue(name, st); ok && v.known() && v.text != "" && p.Index == nil && !p.Excl {
+			if t := f.instead(p, true, st); t != "" && !strings.ContainsAny(t, "~\\*?[{") {
+				return value{state: boundText, text: t}, true
+			}
+		}
 	case syntax.OtherParamOps:
 		if op := p.Exp.Word.Lit(); op != "Q" && op != "U" && op != "u" && op != "L" && op != "a" && op != "A" && op != "E" && op != "K" && op != "k" {
 			f.j.add(item{Target: Target{Action: Exec, Resource: f.node(p), Span: f.spanOf(p), Reason: DynamicExpansion, Detail: "expands its value as a prompt, which runs substitutions", Dynamic: true}, risk: riskDanger})
 		}
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		if v, ok := f.variableValue(name, st); ok && v.known() && v.text != "" && p.Index == nil && !p.Excl {
+			return v, true
+		}
 		f.assigned(name, word{kind: dynamicWord}, f.spanOf(p), true)
-		st.unknown(name)
+		st.bind(name, value{state: boundUnknown, maybe: [2]string{f.instead(p, false, st)}})
 	}
 	return unknown, false
+}
+
+// subscript is the index of a parameter when it is plain text, else "".
+func subscript(p *syntax.ParamExp) string {
+	switch x := p.Index.(type) {
+	case *syntax.Word:
+		return x.Lit()
+	case *syntax.UnaryArithm:
+		if w, ok := x.X.(*syntax.Word); ok && x.Op == syntax.Minus {
+			return "-" + w.Lit()
+		}
+	}
+	return ""
+}
+
+// instead is the text that ${name:-word} and its kin put in where the
+// parameter is not set, or with + where it is; "" when it is not known.
+func (f *frame) instead(p *syntax.ParamExp, quoted bool, st *state) string {
+	if p.Exp == nil || p.Exp.Word == nil {
+		return ""
+	}
+	switch p.Exp.Op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+	default:
+		return ""
+	}
+	w := p.Exp.Word
+	if quoted {
+		return w.Lit() // a tilde stays
+	}
+	f.j.dry++
+	list := f.fields(w.Parts, st, nil, f.at(w.Pos()), f.at(w.End()))
+	f.j.dry--
+	if len(list) == 1 && list[0].kind != dynamicWord {
+		return list[0].text
+	}
+	return ""
 }
 
 // trimmed removes the shortest or longest beginning or end that matches a
@@ -123,6 +175,9 @@ func (f *frame) inner(w *syntax.Word, st *state) {
 
 func (f *frame) variableValue(name string, st *state) (value, bool) {
 	v := st.lookup(name)
+	if v.state == boundList {
+		return v.at(0), true
+	}
 	if v.state != unbound {
 		return v, true
 	}
@@ -161,12 +216,19 @@ func (f *frame) arithm(x syntax.ArithmExpr, st *state) {
 				return
 			}
 			f.arithm(x.X, st)
+			st.unsettleElement(x.X)
 			return
 		}
 		f.arithm(x.X, st)
 		f.arithm(x.Y, st)
 	case *syntax.UnaryArithm:
 		f.arithm(x.X, st)
+		if x.Op == syntax.Inc || x.Op == syntax.Dec {
+			if w, ok := x.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
+				st.bind(w.Lit(), value{state: boundNumber})
+			}
+			st.unsettleElement(x.X)
+		}
 	case *syntax.ParenArithm:
 		f.arithm(x.X, st)
 	case *syntax.FlagsArithm:
@@ -301,15 +363,9 @@ func (f *frame) assign(a *syntax.Assign, st *state, bare bool) bool {
 	if a.Index != nil {
 		f.arithIndex(a.Index, st)
 	}
+	list := value{state: boundUnknown}
 	if a.Array != nil {
-		for _, e := range a.Array.Elems {
-			if e.Index != nil {
-				f.arithIndex(e.Index, st)
-			}
-			if e.Value != nil {
-				f.expand(e.Value, st, nil)
-			}
-		}
+		list = f.array(a, st)
 	}
 	w := word{}
 	if a.Value != nil {
@@ -321,6 +377,9 @@ func (f *frame) assign(a *syntax.Assign, st *state, bare bool) bool {
 	changes := f.assigned(name, w, f.spanOf(a), bare)
 	if bare {
 		v := w.value()
+		if a.Array != nil {
+			v = list
+		}
 		if f.j.attributes[name] {
 			v = value{state: boundUnknown}
 		}
@@ -330,6 +389,37 @@ func (f *frame) assign(a *syntax.Assign, st *state, bare bool) bool {
 		st.bind(name, v)
 	}
 	return changes
+}
+
+// array lowers what an array is assigned to, and says what it then holds.
+func (f *frame) array(a *syntax.Assign, st *state) value {
+	var words []word
+	plain := a.Index == nil
+	if old := st.lookup(a.Name.Value); a.Append && old.state == boundList {
+		for _, s := range *old.list {
+			words = append(words, literal(s))
+		}
+	} else if a.Append {
+		plain = false
+	}
+	for _, e := range a.Array.Elems {
+		if e.Index != nil {
+			f.arithIndex(e.Index, st)
+			plain = false
+		}
+		if e.Value == nil {
+			plain = false
+			continue
+		}
+		words = f.expand(e.Value, st, words)
+		if text := f.node(e.Value); strings.Contains(text, "=") && strings.Contains(text, "~") {
+			plain = false // the form of an assignment, in which a tilde is expanded
+		}
+	}
+	if !plain {
+		return value{state: boundUnknown}
+	}
+	return listOf(words)
 }
 
 // soleParameter is the name of the parameter of which a word consists.
@@ -515,6 +605,9 @@ func (f *frame) declareWord(variant string, w word, span [2]int, st *state) {
 		n := assignment(w.text)
 		if n == 0 {
 			report(riskUnproven, ShellState, "")
+			if !syntax.ValidName(w.text) {
+				st.unsettleSubscript(w.text)
+			}
 			return
 		}
 		f.assigned(w.text[:n-1], w.from(n), span, false)

@@ -1,5 +1,7 @@
 package policy
 
+import "mvdan.cc/sh/v3/syntax"
+
 // state is what is known about the shell at one point of the script: where it
 // is and what its variables hold. It is copied where the shell forks and joined
 // where two ways meet.
@@ -30,6 +32,7 @@ const (
 	boundNumber                    // assigned to some decimal number
 	boundGlob                      // assigned to a name that matches a pattern
 	boundFunc                      // a function
+	boundList                      // an array, assigned to texts
 )
 
 type value struct {
@@ -38,6 +41,7 @@ type value struct {
 	fixed int  // boundGlob: the beginning that is certain
 	rough bool // boundGlob: the rest can hold anything
 	fn    *function
+	list  *[]string // boundList
 	maybe [2]string // boundUnknown: texts that it may be, among others
 }
 
@@ -61,6 +65,35 @@ func either(a, b value) value {
 		}
 	}
 	return out
+}
+
+// listOf is the value of an array of words.
+func listOf(words []word) value {
+	list := make([]string, len(words))
+	size := 0
+	for i, w := range words {
+		if !w.literal() || w.process {
+			return value{state: boundUnknown}
+		}
+		list[i] = w.text
+		size += len(w.text) + 1
+	}
+	if size > maxValue {
+		return value{state: boundUnknown}
+	}
+	return value{state: boundList, list: &list}
+}
+
+// at is what the array holds at an index, which is nothing where it was not
+// assigned.
+func (v value) at(i int) value {
+	if i < 0 {
+		i += len(*v.list)
+	}
+	if i < 0 || i >= len(*v.list) {
+		return value{state: boundText}
+	}
+	return value{state: boundText, text: (*v.list)[i]}
 }
 
 func (v value) known() bool { return v.state == boundText }
@@ -117,6 +150,28 @@ func (s *state) bind(name string, v value) {
 }
 
 func (s *state) unknown(name string) { s.bind(name, value{state: boundUnknown}) }
+
+// unsettleSubscript makes unknown what a word assigns to that is not
+// NAME=VALUE, such as NAME[0]=VALUE and NAME+=VALUE.
+func (s *state) unsettleSubscript(text string) {
+	n := 0
+	for n < len(text) && syntax.ValidName(text[:n+1]) {
+		n++
+	}
+	if n > 0 {
+		s.unsettleName(text[:n])
+	}
+}
+
+// unsettleElement makes an array unknown of which arithmetic changes an
+// element.
+func (s *state) unsettleElement(x syntax.ArithmExpr) {
+	if w, ok := x.(*syntax.Word); ok && len(w.Parts) == 1 {
+		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && p.Param != nil {
+			s.unsettleName(p.Param.Value)
+		}
+	}
+}
 
 // forget makes every variable, function and the directory unknown.
 func (s *state) forget() {

@@ -72,6 +72,9 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 		}
 	}
 	pos, end := f.at(w.Pos()), f.at(w.End())
+	if list, ok := f.wholeArray(w, st, out); ok {
+		return list
+	}
 	split := syntax.Word{Parts: w.Parts}
 	if f.lang != syntax.LangPOSIX && syntax.SplitBraces(&split) {
 		for i, p := range split.Parts[1:] {
@@ -112,6 +115,52 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 		return out
 	}
 	return f.fields(w.Parts, st, out, pos, end)
+}
+
+// wholeArray puts in the words of a known array, for a word that is nothing
+// but "${name[@]}" or one of its kin: Bash manual 6.7.
+func (f *frame) wholeArray(w *syntax.Word, st *state, out []word) ([]word, bool) {
+	if len(w.Parts) != 1 || f.lang == syntax.LangPOSIX {
+		return nil, false
+	}
+	part, quoted := w.Parts[0], false
+	if q, ok := part.(*syntax.DblQuoted); ok && !q.Dollar && len(q.Parts) == 1 {
+		part, quoted = q.Parts[0], true
+	}
+	p, ok := part.(*syntax.ParamExp)
+	if !ok || !indexed(p) {
+		return nil, false
+	}
+	index, ok := p.Index.(*syntax.Word)
+	v := st.lookup(p.Param.Value)
+	if !ok || v.state != boundList || index.Lit() != "@" && index.Lit() != "*" {
+		return nil, false
+	}
+	list := *v.list
+	separated := st.lookup("IFS").state == unbound
+	switch {
+	case quoted && index.Lit() == "*":
+		if !separated {
+			return nil, false
+		}
+		list = []string{strings.Join(list, " ")}
+	case !quoted:
+		for _, s := range list {
+			if !separated || s == "" || strings.ContainsAny(s, " \t\n*?[\\") {
+				return nil, false
+			}
+		}
+	}
+	for _, s := range list {
+		w := word{text: s, fixed: len(s), computed: true, pos: f.at(w.Pos()), end: f.at(w.End())}
+		out = append(out, w)
+	}
+	return out, true
+}
+
+// indexed reports an expansion with a subscript and nothing else.
+func indexed(p *syntax.ParamExp) bool {
+	return p.Index != nil && p.Param != nil && p.Exp == nil && p.Slice == nil && p.Repl == nil && !p.Excl && !p.Length && !p.Width && !p.IsSet && p.Names == 0 && p.Flags == nil && p.NestedParam == nil
 }
 
 // joinLits joins what braces took apart: ~{,x} is ~ and ~x.
@@ -511,8 +560,8 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 				d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
 			}
 		}
-		if p.Exp != nil && (p.Exp.Op == syntax.DefaultUnset || p.Exp.Op == syntax.DefaultUnsetOrNull) && p.Exp.Word != nil && p.Exp.Word.Lit() != "" {
-			d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, p.Exp.Word.Lit()})
+		if t := d.f.instead(p, quoted, d.st); t != "" {
+			d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
 		}
 		if p.Param.Value == "@" || p.Param.Value == "*" {
 			for _, name := range positional {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -29,8 +30,9 @@ import (
 
 // The judge and the real shells must read a text alike. Texts are run by bash
 // and by /bin/sh in our own sandbox, where every program is a stub that records
-// how it was started, and each start must be among the commands that the judge
-// listed, unless it said that it could not know.
+// how it was started. Each start must be among the commands that the judge
+// listed, and each file that a redirection made or changed among the files that
+// it listed as written, unless it said that it could not know.
 
 // opaqueReasons say that what runs cannot be known from the text, as do the
 // notes in Decision.Opaque. A script in a file, or in one that a variable names,
@@ -63,6 +65,21 @@ func listed(d policy.Decision, s start) bool {
 	return false
 }
 
+// covered reports whether the judge said that a file is written.
+func covered(d policy.Decision, text, file string) bool {
+	return slices.ContainsFunc(d.Targets, func(t policy.Target) bool {
+		switch {
+		case t.Action != policy.FileWrite:
+			return false
+		case t.Resource == file, t.Dynamic, t.Reason == policy.DynamicPath, strings.ContainsAny(t.Resource, "*?[("):
+			return true
+		}
+		// Of the directories in which a text can be, the judge lists those in
+		// which it is when each cd worked.
+		return path.Base(t.Resource) == path.Base(file) && (strings.Contains(text, "cd") || strings.Contains(text, "pushd"))
+	})
+}
+
 // sameWord compares words, of which the shell numbers those that stand for
 // process substitutions.
 func sameWord(listed, started string) bool {
@@ -75,6 +92,8 @@ type arena struct {
 	dir     string
 	profile *profiles.Profile
 	log     string
+	files   map[string]string // what a text finds in its directory
+	clean   map[string]bool   // directories that are as a text finds them
 }
 
 func newArena(t testing.TB) *arena {
@@ -118,6 +137,8 @@ func newArena(t testing.TB) *arena {
 		t.Fatal(err)
 	}
 	record := stub(a.log)
+	a.clean = map[string]bool{}
+	a.files = map[string]string{"x.txt": "x\n", "d/e": "e\n", "d/a": string(record)}
 	for _, name := range slices.Concat(programs, odd, stubbed, functions) {
 		if name == "." || name == ".." {
 			continue
@@ -134,10 +155,10 @@ func newArena(t testing.TB) *arena {
 	a.profile.Limits.PIDs, a.profile.Limits.Memory = 200, 1<<30
 	// A text can ask for the default path or give a whole path.
 	a.profile.Hide = append(a.profile.Hide, "/usr/bin", "/usr/sbin", "/usr/local", "/usr/games", "/opt", "/etc/profile", "/etc/bash.bashrc")
-	if starts, _, err := a.run(t.Context(), policy.Bash, []string{"a works"}); err != nil {
+	if effects, _, err := a.run(t.Context(), policy.Bash, []string{"a works >made"}); err != nil {
 		unavailable("the sandbox does not start: %v", err)
-	} else if len(starts[0]) != 1 || !slices.Equal(starts[0][0].argv, []string{"a", "works"}) {
-		t.Fatalf("in the sandbox a stub recorded %v", starts)
+	} else if e := effects[0]; len(e.starts) != 1 || !slices.Equal(e.starts[0].argv, []string{"a", "works"}) || !slices.Equal(e.written, []string{filepath.Join(a.place(0), "made")}) {
+		t.Fatalf("in the sandbox a text did %v", e)
 	}
 	return a
 }
@@ -146,29 +167,76 @@ func (a *arena) program(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(a.dir, name), data, 0o755)
 }
 
-func (a *arena) scope(shell policy.Shell) policy.Scope {
-	w := filepath.Join(a.dir, "w")
-	return policy.Scope{Cwd: w, Workspace: w, Home: filepath.Join(a.dir, "home"), Shell: shell}
+// scope is where the text of that number runs.
+func (a *arena) scope(shell policy.Shell, n int) policy.Scope {
+	return policy.Scope{Cwd: a.place(n), Workspace: filepath.Join(a.dir, "w"), Home: filepath.Join(a.dir, "home"), Shell: shell}
 }
 
-// clear makes the directory of the texts as it is at the start.
-func (a *arena) clear() error {
+func (a *arena) place(n int) string { return filepath.Join(a.dir, "w", fmt.Sprintf("text%04d", n)) }
+
+// clear makes the directories of the texts from the first on as they are at
+// the start. Those that the last texts left so are used again.
+func (a *arena) clear(first, end int) error {
 	w := filepath.Join(a.dir, "w")
-	if err := os.RemoveAll(w); err != nil {
+	if err := os.MkdirAll(w, 0o755); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(w, "d"), 0o755); err != nil {
+	entries, err := os.ReadDir(w)
+	if err != nil {
 		return err
 	}
-	if err := a.program("w/d/a", stub(a.log)); err != nil {
-		return err
-	}
-	for name, text := range map[string]string{".log": "", "x.txt": "x\n", "d/e": "e\n"} {
-		if err := os.WriteFile(filepath.Join(w, name), []byte(text), 0o644); err != nil {
-			return err
+	for _, e := range entries {
+		if !a.clean[e.Name()] {
+			if err := os.RemoveAll(filepath.Join(w, e.Name())); err != nil {
+				return err
+			}
 		}
 	}
+	for n := first; n < end; n++ {
+		if a.clean[filepath.Base(a.place(n))] {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Join(a.place(n), "d"), 0o755); err != nil {
+			return err
+		}
+		for name, text := range a.files {
+			if err := os.WriteFile(filepath.Join(a.place(n), name), []byte(text), 0o755); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.WriteFile(a.log, nil, 0o644); err != nil {
+		return err
+	}
 	return syscall.Mkfifo(filepath.Join(w, ".end"), 0o600)
+}
+
+// written are the files that are not as they were in the directory of a text.
+func (a *arena) written(n int) (list []string, err error) {
+	top := a.place(n)
+	err = filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(top, file)
+		if err != nil {
+			return err
+		}
+		if was, ok := a.files[name]; ok {
+			if now, err := os.ReadFile(file); err != nil || string(now) == was {
+				return err
+			}
+		}
+		list = append(list, file)
+		return nil
+	})
+	return list, err
+}
+
+// effect is what a text did.
+type effect struct {
+	starts  []start
+	written []string
 }
 
 const (
@@ -177,10 +245,10 @@ const (
 )
 
 // run runs the texts one after the other, each in a subshell of its own that is
-// waited for with all that it started. It returns what each text started, and
-// the texts of which that is not known because they did not end.
-func (a *arena) run(ctx context.Context, shell policy.Shell, list []string) (starts [][]start, lost []int, err error) {
-	starts = make([][]start, len(list))
+// waited for with all that it started. It returns what each text did, and the
+// texts of which that is not known because they did not end.
+func (a *arena) run(ctx context.Context, shell policy.Shell, list []string) (effects []effect, lost []int, err error) {
+	effects = make([]effect, len(list))
 	for first := 0; first <= len(list); {
 		log, err := a.drive(ctx, shell, list, first)
 		if err != nil {
@@ -193,7 +261,7 @@ func (a *arena) run(ctx context.Context, shell policy.Shell, list []string) (sta
 					return nil, nil, errLog
 				}
 			} else if at >= 0 && at < len(list) {
-				starts[at] = append(starts[at], s)
+				effects[at].starts = append(effects[at].starts, s)
 			}
 		}
 		if at < first {
@@ -202,14 +270,21 @@ func (a *arena) run(ctx context.Context, shell policy.Shell, list []string) (sta
 		if at < len(list) {
 			lost = append(lost, at)
 		}
+		clear(a.clean)
+		for n := first; n < at; n++ {
+			if effects[n].written, err = a.written(n); err != nil {
+				return nil, nil, err
+			}
+			a.clean[filepath.Base(a.place(n))] = effects[n].written == nil
+		}
 		first = at + 1
 	}
-	return starts, lost, nil
+	return effects, lost, nil
 }
 
 // drive runs the texts from the first on until one of them does not end.
 func (a *arena) drive(ctx context.Context, shell policy.Shell, list []string, first int) ([]start, error) {
-	if err := a.clear(); err != nil {
+	if err := a.clear(first, len(list)); err != nil {
 		return nil, err
 	}
 	driver := filepath.Join(a.dir, "driver")
@@ -271,7 +346,7 @@ FUNCNEST=20
 	for n := first; n < len(list); n++ {
 		mark(n)
 		// The subshell and all its children hold the other end of the pipe.
-		fmt.Fprintf(b, "( exec 9>%s 2>/dev/null >/dev/null; eval '%s' ) & read x <%s\n", end, strings.ReplaceAll(list[n], "'", `'\''`), end)
+		fmt.Fprintf(b, "( exec 9>%s 2>/dev/null >/dev/null; cd %s; eval '%s' ) & read x <%s\n", end, a.place(n), strings.ReplaceAll(list[n], "'", `'\''`), end)
 	}
 	mark(len(list))
 	return b.Bytes()
@@ -317,7 +392,7 @@ func safe(text string) bool {
 }
 
 type figures struct {
-	made, grammar, grammarOpaque, mutated, mutatedOpaque, ran, started, lost int
+	made, grammar, grammarOpaque, mutated, mutatedOpaque, ran, started, written, lost int
 }
 
 func (f *figures) add(o figures) {
@@ -328,6 +403,7 @@ func (f *figures) add(o figures) {
 	f.mutatedOpaque += o.mutatedOpaque
 	f.ran += o.ran
 	f.started += o.started
+	f.written += o.written
 	f.lost += o.lost
 }
 
@@ -336,7 +412,25 @@ func (f *figures) add(o figures) {
 type miss struct {
 	Text    string   `json:"text"`
 	Shell   string   `json:"shell"`
-	Started []string `json:"started"`
+	Started []string `json:"started,omitempty"` // its name and arguments
+	Wrote   string   `json:"wrote,omitempty"`   // below the directory of the text
+}
+
+// unlisted is the first thing that a text did and the judge did not list, or
+// nil.
+func (a *arena) unlisted(text string, shell policy.Shell, n int, e effect) *miss {
+	d := (&policy.Policy{}).Decide(text, a.scope(shell, n))
+	for _, s := range e.starts {
+		if !listed(d, s) {
+			return &miss{Text: text, Shell: shell.String(), Started: append([]string{path.Base(s.path)}, s.argv[1:]...)}
+		}
+	}
+	for _, file := range e.written {
+		if !covered(d, text, file) {
+			return &miss{Text: text, Shell: shell.String(), Wrote: strings.TrimPrefix(file, a.place(n)+"/")}
+		}
+	}
+	return nil
 }
 
 // compare makes texts from one seed, and runs those that are not opaque.
@@ -346,9 +440,8 @@ func (a *arena) compare(t testing.TB, seed uint64, n int, corpus []string) (f fi
 		shell = policy.POSIX
 	}
 	g := newTexts(seed, shell == policy.POSIX, corpus)
-	p, scope := &policy.Policy{}, a.scope(shell)
+	p := &policy.Policy{}
 	var list []string
-	var decisions []policy.Decision
 	for f.made < n {
 		mutated := g.chance(25)
 		text := ""
@@ -363,7 +456,7 @@ func (a *arena) compare(t testing.TB, seed uint64, n int, corpus []string) (f fi
 		if !safe(text) {
 			continue
 		}
-		d := p.Decide(text, scope)
+		d := p.Decide(text, a.scope(shell, len(list)))
 		if slices.ContainsFunc(d.Targets, func(t policy.Target) bool { return t.Reason == policy.ForkBomb }) {
 			continue
 		}
@@ -382,10 +475,10 @@ func (a *arena) compare(t testing.TB, seed uint64, n int, corpus []string) (f fi
 			f.grammar++
 		}
 		if !dark {
-			list, decisions = append(list, text), append(decisions, d)
+			list = append(list, text)
 		}
 	}
-	starts, lost, err := a.run(t.Context(), shell, list)
+	effects, lost, err := a.run(t.Context(), shell, list)
 	if errors.Is(err, errLog) {
 		t.Logf("seed %d: %v", seed, err)
 		f.lost = len(list)
@@ -396,12 +489,10 @@ func (a *arena) compare(t testing.TB, seed uint64, n int, corpus []string) (f fi
 	}
 	f.ran, f.lost = len(list)-len(lost), len(lost)
 	for i, text := range list {
-		f.started += len(starts[i])
-		for _, s := range starts[i] {
-			if !listed(decisions[i], s) {
-				misses = append(misses, miss{text, shell.String(), append([]string{path.Base(s.path)}, s.argv[1:]...)})
-				break
-			}
+		f.started += len(effects[i].starts)
+		f.written += len(effects[i].written)
+		if m := a.unlisted(text, shell, i, effects[i]); m != nil {
+			misses = append(misses, *m)
 		}
 	}
 	for _, i := range lost {
@@ -410,31 +501,25 @@ func (a *arena) compare(t testing.TB, seed uint64, n int, corpus []string) (f fi
 	return f, misses, nil
 }
 
-// missed returns, for each text, a start that the judge did not list.
-func (a *arena) missed(ctx context.Context, shell policy.Shell, list []string) ([]*start, error) {
-	out := make([]*start, len(list))
-	p, scope := &policy.Policy{}, a.scope(shell)
+// missed returns the texts that did what the judge did not list.
+func (a *arena) missed(ctx context.Context, shell policy.Shell, list []string) (misses []*miss, err error) {
+	p := &policy.Policy{}
 	var texts []string
-	var at []int
-	for i, text := range list {
-		if d := p.Decide(text, scope); !opaque(d) {
-			texts, at = append(texts, text), append(at, i)
+	for _, text := range list {
+		if !opaque(p.Decide(text, a.scope(shell, len(texts)))) {
+			texts = append(texts, text)
 		}
 	}
-	starts, _, err := a.run(ctx, shell, texts)
+	effects, _, err := a.run(ctx, shell, texts)
 	if err != nil {
 		return nil, err
 	}
-	for k, i := range at {
-		d := p.Decide(list[i], scope)
-		for _, s := range starts[k] {
-			if !listed(d, s) {
-				out[i] = &s
-				break
-			}
+	for i, text := range texts {
+		if m := a.unlisted(text, shell, i, effects[i]); m != nil {
+			misses = append(misses, m)
 		}
 	}
-	return out, nil
+	return misses, nil
 }
 
 // minimal cuts pieces out of the text of a miss as long as it stays one, for a
@@ -453,10 +538,9 @@ func (a *arena) minimal(ctx context.Context, m miss) (miss, bool) {
 			break
 		}
 		shorter := ""
-		for i, s := range missed {
-			if s != nil && (shorter == "" || len(tries[i]) < len(shorter)) {
-				shorter, found = tries[i], true
-				m.Text, m.Started = tries[i], append([]string{path.Base(s.path)}, s.argv[1:]...)
+		for _, s := range missed {
+			if shorter == "" || len(s.Text) < len(shorter) {
+				shorter, found, m = s.Text, true, *s
 			}
 		}
 		tries = nil
@@ -547,11 +631,14 @@ func TestDifferential(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	t.Logf("%d texts, %.1f %% not opaque (of the grammar %.1f %%, mutated %.1f %%); %d ran and started %d programs, %d unknown; %d misses; %.0f texts/s",
+	t.Logf("%d texts, %.1f %% not opaque (of the grammar %.1f %%, mutated %.1f %%); %d ran, started %d programs and wrote %d files, %d unknown; %d misses; %.0f texts/s",
 		sum.made, share(sum.made, sum.grammarOpaque+sum.mutatedOpaque), share(sum.grammar, sum.grammarOpaque), share(sum.mutated, sum.mutatedOpaque),
-		sum.ran, sum.started, sum.lost, len(misses), float64(sum.made)/time.Since(begin).Seconds())
+		sum.ran, sum.started, sum.written, sum.lost, len(misses), float64(sum.made)/time.Since(begin).Seconds())
 	if sum.started < sum.made/4 {
 		t.Errorf("only %d programs were started by %d texts", sum.started, sum.made)
+	}
+	if sum.written < sum.made/50 {
+		t.Errorf("only %d files were written by %d texts", sum.written, sum.made)
 	}
 	if sum.lost > sum.made/50 {
 		t.Errorf("of too many texts it is not known what they started")
@@ -592,27 +679,24 @@ func TestDifferentialMisses(t *testing.T) {
 	p := &policy.Policy{}
 	for _, shell := range []policy.Shell{policy.Bash, policy.POSIX} {
 		var texts []string
-		var want [][]string
+		var want []miss
 		for _, m := range rows {
 			if m.Shell == shell.String() {
-				texts, want = append(texts, m.Text), append(want, m.Started)
+				texts, want = append(texts, m.Text), append(want, m)
 			}
 		}
-		starts, _, err := a.run(t.Context(), shell, texts)
+		effects, _, err := a.run(t.Context(), shell, texts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, text := range texts {
-			started := false
-			d := p.Decide(text, a.scope(shell))
-			for _, s := range starts[i] {
-				started = started || path.Base(s.path) == want[i][0]
-				if !opaque(d) && !listed(d, s) {
-					t.Errorf("%v: %q starts %v, which is not listed", shell, text, s)
-				}
+			if m := a.unlisted(text, shell, i, effects[i]); m != nil && !opaque(p.Decide(text, a.scope(shell, i))) {
+				t.Errorf("%v: %q does what is not listed: %+v", shell, text, *m)
 			}
-			if !started {
-				t.Errorf("%v: %q does not start %q", shell, text, want[i])
+			started := want[i].Started == nil || slices.ContainsFunc(effects[i].starts, func(s start) bool { return path.Base(s.path) == want[i].Started[0] })
+			wrote := want[i].Wrote == "" || slices.Contains(effects[i].written, filepath.Join(a.place(i), want[i].Wrote))
+			if !started || !wrote {
+				t.Errorf("%v: %q does not do it: %+v", shell, text, want[i])
 			}
 		}
 	}

@@ -64,8 +64,8 @@ func words(s string) []string { return strings.Fields(s) }
 var (
 	programs    = words("a b c d e f1 rm ls cat git grep find sed touch mkdir cp mv make go npm cargo curl tee sort head wc tr uniq stat")
 	odd         = words("} { 0=x 1a= a.b=x a-b=c +x -x x+ % @ , . ^ in do done then fi else esac a=b] [[ ]] ]] (( time coproc select function ~ =ls a: é")
-	stubbed     = words("sudo flock ionice stdbuf watch chrt taskset doas parallel entr strace ssh docker busybox nsenter chroot script")
-	real        = words("env timeout nice nohup xargs setsid")
+	stubbed     = words("choom uclampset sudo watch doas parallel entr strace ssh docker busybox nsenter chroot script")
+	real        = words("env timeout nice nohup xargs setsid flock ionice stdbuf chrt taskset setarch linux64")
 	functions   = words("f g h k")
 	names       = words("x y z v w")
 	looseWords  = words("one two -x -rf --all --file=x a=b x.txt d/e ./d .. /dev/null /w/q 12 -1 + - -- @ % ^ : , = == . a:b a@b if then do } { ! in esac [[ ]] ] [ e1 é ü")
@@ -646,9 +646,16 @@ func (g *texts) wrapper() string {
 	case 0:
 		return g.one([]string{"command ", "command -p ", "command -- ", "exec ", "exec -a x ", "exec -c ", "builtin ", "command command ", "exec -- ", "\\command ", "command -v ", "exec >x ", "builtin command ", "builtin eval "}) + inner()
 	case 1:
-		return g.one([]string{"sudo ", "sudo -u x ", "sudo -n ", "flock x ", "flock -n x ", "ionice -c 3 ", "ionice -c2 -n 7 ", "stdbuf -oL ", "watch -n 1 ", "chrt 1 ", "taskset 1 ", "doas ", "strace -f ", "strace -o x ", "script -c ", "busybox ", "nsenter -t 1 ", "chroot d "}) + inner()
+		return g.one([]string{"sudo ", "sudo -u x ", "sudo -n ", "watch -n 1 ", "doas ", "strace -f ", "strace -o x ", "script -c ", "busybox ", "nsenter -t 1 ", "chroot d "}) + inner()
 	}
 	return g.one([]string{
+		"flock x ", "flock -n x ", "flock q -c ", "flock -x -w 1 y.txt ", "flock -E 3 d/z ", "flock -o x sh -c ", "flock -s x.txt -c'a b' ", "flock --exclusive 'x y' ",
+		"ionice -c 3 ", "ionice -c2 -n 7 ", "ionice -t -c3 ", "ionice --class idle ", "ionice -p 1 ", "ionice -c2 -n7 -t ", "ionice ",
+		"stdbuf -oL ", "stdbuf -o0 -e L ", "stdbuf --output=L -i0 ", "stdbuf -oL -- ",
+		"chrt -o 0 ", "chrt -i 0 ", "chrt --batch 0 ", "chrt -b -R 0 ", "chrt -v -o 0 ", "chrt -m ", "chrt -p ",
+		"taskset 3 ", "taskset -c 0 ", "taskset --cpu-list 0,1 ", "taskset -a 1 ", "taskset -p ", "taskset -ac 0 ",
+		"setarch x86_64 ", "setarch -R ", "setarch x86_64 -R ", "setarch --verbose x86_64 ", "linux64 ", "linux64 -R ", "linux64 -- ", "setarch -v -R -- ", "setarch linux64 ",
+		"choom -n 5 -- ", "choom -n5 ", "choom --adjust 5 ", "choom -n 10 -- ", "uclampset -m 1 ", "uclampset -m1 -M 100 -- ", "uclampset -R ", "uclampset --help ", "choom -p 1 ",
 		"env ", "env -i ", "env x=1 ", "env -u x ", "env - ", "env -- ", "env x=1 y= ", "env -C d ", "env -S ", "env -S'b c' ", "env -uHOME ", "env --chdir=d ",
 		"env -iS", "env --unset=x ", "env 0=x ", "env a.b=c ",
 		"timeout 5 ", "timeout -k 1 5 ", "timeout -s KILL 5s ", "timeout --signal=INT 3 ", "timeout -k1 5 ", "timeout --foreground 4 ", "timeout -v -- 5 ",

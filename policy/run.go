@@ -453,6 +453,14 @@ func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
 	start := *st
 	sub := *st
 	args := c.args()
+	if w.before && len(args) > 0 && !args[0].mayBeOption() {
+		if args[0].split {
+			f.add(c, item{Target: Target{Reason: UnknownWrapper, Detail: "an operand that may be several words", Dynamic: true}, risk: riskDanger})
+			f.suspects(c, args, st)
+			return through(*st)
+		}
+		args = args[1:]
+	}
 	scan := optionScan{options: w.options, argv: args, first: true}
 	rest := []word(nil)
 	ran, shell, null, replace := false, w.joined, false, ""

@@ -669,8 +669,8 @@ func (f *frame) redirects(list []*syntax.Redirect, st *state, in stdin) (stdin, 
 			if word := f.node(r.Word); len(word) > 1 && word[0] == '-' {
 				f.j.note(ShellDifference, "a descriptor that is closed, and a word", span)
 			}
-			if w.literal() && strings.ContainsAny(w.text, "$`") {
-				// bash expands the word a second time.
+			if w.literal() && strings.ContainsAny(w.text, "$`'\"\\~*?[{") {
+				// bash expands the word a second time, and takes quotes from it.
 				f.j.note(ShellDifference, "a descriptor that is expanded twice", span)
 				f.rawScanDeny(w.text, st)
 			}

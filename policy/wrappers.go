@@ -26,6 +26,7 @@ type wrapper struct {
 	functions     bool // functions of the shell are looked up
 	afterCode     bool // operands after code are not a command
 	optionsAfter  bool // code options may follow the operands
+	before        bool // a first word that is no option comes before the options
 	writesOperand bool // the first operand is a file that is written or created
 
 	risk   risk // of the wrapper itself
@@ -55,7 +56,9 @@ var wrappers = []wrapper{
 	{names: "exec", options: options{short: "cl", value: "a"}, same: true},
 	{names: "busybox toybox"},
 	{names: "linux32 linux64 i386 x86_64", options: options{short: "BFILRSTXZv3", long: "32bit 3gb 4gb addr-no-randomize addr-compat-layout fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose whole-seconds"}},
-	{names: "setarch", options: options{short: "BFILRSTXZv3", long: "32bit 3gb 4gb addr-no-randomize addr-compat-layout fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose whole-seconds"}, operands: 1},
+	{names: "setarch", options: options{short: "BFILRSTXZv3", long: "32bit 3gb 4gb addr-no-randomize addr-compat-layout fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose whole-seconds"}, before: true},
+	{names: "choom", options: options{value: "n", long: "adjust="}},
+	{names: "uclampset", options: options{short: "aRv", value: "mM", long: "all-tasks reset-on-fork verbose"}},
 	{names: "numactl", options: options{short: "ail", value: "imNCpP", long: "interleave= preferred= membind= cpunodebind= physcpubind= localalloc all"}},
 	{
 		names: "xargs gxargs", options: options{short: "0rtpxo", value: "aEIndLPsJRS", glued: "eil", long: "null no-run-if-empty verbose interactive exit open-tty max-args= max-procs= max-chars= delimiter= arg-file= replace? eof? max-lines? show-limits"},

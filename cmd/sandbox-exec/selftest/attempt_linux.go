@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -36,7 +37,7 @@ func Attempt(args []string) int {
 		time.Sleep(lifetime)
 		return 0
 	case "victim":
-		return victim(args[1:])
+		return beVictim(args[1:])
 	}
 	for _, r := range rows {
 		if r.name != name {
@@ -63,18 +64,24 @@ func Attempt(args []string) int {
 	return 2
 }
 
-// victim is a process outside that tells what is done to it. Its token stands
+// beVictim is a process outside that tells what is done to it. Its token stands
 // in its arguments, its environment and its memory.
-func victim(args []string) int {
+func beVictim(args []string) int {
 	if len(args) != 1 {
 		return 2
 	}
 	token := []byte(args[0])
 	ch := make(chan os.Signal, 16)
-	signal.Notify(ch, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(ch, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
 	fmt.Println("ready", uintptr(unsafe.Pointer(&token[0])))
+	// SIGTERM is how outside asks what came before it: the runtime hands on
+	// signals that wait in the order of their numbers, and it has the highest.
 	for s := range ch {
+		if s == syscall.SIGTERM {
+			break
+		}
 		fmt.Println("signal:", s)
 	}
-	return len(token)
+	runtime.KeepAlive(token)
+	return 0
 }

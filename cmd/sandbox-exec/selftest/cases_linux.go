@@ -65,6 +65,8 @@ const (
 	terminal
 	// killed: sandbox-exec is killed with SIGKILL as soon as it runs.
 	killed
+	// victim: a process outside is attacked.
+	victim
 	// writes: work that wants a writable workspace.
 	writes
 )
@@ -123,11 +125,11 @@ var rows = []row{
 	{name: "socket-path", what: "a socket of another program in the home is reached", layer: namespaces, try: func(in *inside) error { return connectUnix(in.Socket) }, mode: network},
 	{name: "socket-abstract", what: "an abstract socket is reached", layer: namespaces, try: func(in *inside) error { return connectUnix("@" + in.Abstract) }, mode: network},
 
-	{name: "process-signal", what: "a process outside is signalled", layer: namespaces, alone: 6, try: func(in *inside) error { return unix.Kill(in.Victim, unix.SIGUSR1) }},
-	{name: "process-see", what: "the command line of a process outside is read", layer: namespaces, alone: never, try: func(in *inside) error { return in.show(fmt.Sprintf("/proc/%d/cmdline", in.Victim)) }},
-	{name: "process-environment", what: "the environment of a process outside is read", layer: namespaces, try: func(in *inside) error { return in.show(fmt.Sprintf("/proc/%d/environ", in.Victim)) }},
-	{name: "process-memory", what: "the memory of a process outside is read", layer: namespaces, try: processMemory, mode: word},
-	{name: "process-priority", what: "the priority of a process outside is changed", layer: namespaces, alone: never, try: func(in *inside) error { return unix.Setpriority(unix.PRIO_PROCESS, in.Victim, 19) }},
+	{name: "process-signal", what: "a process outside is signalled", layer: namespaces, alone: 6, try: func(in *inside) error { return unix.Kill(in.Victim, unix.SIGUSR1) }, mode: victim},
+	{name: "process-see", what: "the command line of a process outside is read", layer: namespaces, alone: never, try: func(in *inside) error { return in.show(fmt.Sprintf("/proc/%d/cmdline", in.Victim)) }, mode: victim},
+	{name: "process-environment", what: "the environment of a process outside is read", layer: namespaces, try: func(in *inside) error { return in.show(fmt.Sprintf("/proc/%d/environ", in.Victim)) }, mode: victim},
+	{name: "process-memory", what: "the memory of a process outside is read", layer: namespaces, try: processMemory, mode: word | victim},
+	{name: "process-priority", what: "the priority of a process outside is changed", layer: namespaces, alone: never, try: func(in *inside) error { return unix.Setpriority(unix.PRIO_PROCESS, in.Victim, 19) }, mode: victim},
 	{name: "process-shm", what: "the shared memory of another program is read", layer: namespaces, alone: never, try: processShm},
 	{name: "process-outlives", what: "a daemon lives on behind the command", layer: namespaces, try: daemon},
 	{name: "process-killed", what: "the command lives on after SIGKILL of sandbox-exec", layer: namespaces, alone: never, try: stay, mode: killed},

@@ -195,7 +195,7 @@ type seen struct {
 // run makes a world, lets the attempt loose on it and looks.
 func (t *tester) run(r row, confined bool) (seen, error) {
 	t.n++
-	w, err := newWorld(t, confined)
+	w, err := newWorld(t, confined, r.mode&victim != 0)
 	if err != nil {
 		return seen{}, err
 	}
@@ -347,7 +347,7 @@ var plain = [...]struct{ name, text string }{
 	{"ws/.git/refs/heads/x", ""},
 }
 
-func newWorld(t *tester, confined bool) (_ *theWorld, err error) {
+func newWorld(t *tester, confined, attacked bool) (_ *theWorld, err error) {
 	random := make([]byte, 12)
 	if _, err := rand.Read(random); err != nil {
 		return nil, err
@@ -384,8 +384,13 @@ func newWorld(t *tester, confined bool) (_ *theWorld, err error) {
 	if err := os.Link(filepath.Join(t.base, Program), filepath.Join(w.WS, Program)); err != nil {
 		return nil, err
 	}
-	for _, make := range []func() error{w.makeServers, w.makeFIFO, w.makeShm, w.makeHandle, w.makeCareless, w.makeVictim} {
+	for _, make := range []func() error{w.makeServers, w.makeFIFO, w.makeShm, w.makeHandle, w.makeCareless} {
 		if err := make(); err != nil {
+			return nil, err
+		}
+	}
+	if attacked {
+		if err := w.makeVictim(); err != nil {
 			return nil, err
 		}
 	}
@@ -654,16 +659,29 @@ func (w *theWorld) look(output []byte) (got []string) {
 	if n, err := unix.Read(w.fifo, make([]byte, 64)); err == nil && n > 0 {
 		got = append(got, "the FIFO was written to")
 	}
-	if _, heard, found := strings.Cut(w.victimTold(), "signal: "); found {
-		got = append(got, "a process outside was signalled: "+strings.TrimSpace(heard))
-	}
-	if now, err := unix.Getpriority(unix.PRIO_PROCESS, w.Victim); err != nil || now != w.priority {
-		got = append(got, "a process outside was changed or killed")
+	if w.victim != nil {
+		got = append(got, w.victimSuffered()...)
 	}
 	if left := w.left(vanishing); left != nil {
 		got = append(got, fmt.Sprintf("processes live on: %v", left))
 	}
 	slices.Sort(got)
+	return got
+}
+
+// victimSuffered ends the victim and says what was done to it before.
+func (w *theWorld) victimSuffered() (got []string) {
+	if now, err := unix.Getpriority(unix.PRIO_PROCESS, w.Victim); err != nil || now != w.priority {
+		got = append(got, "a process outside was changed")
+	}
+	w.victim.Process.Signal(syscall.SIGTERM)
+	if err := w.victim.Wait(); err != nil {
+		got = append(got, "a process outside was ended: "+err.Error())
+	}
+	if _, heard, found := strings.Cut(w.victimTold(), "signal: "); found {
+		got = append(got, "a process outside was signalled: "+strings.TrimSpace(heard))
+	}
+	w.victim = nil
 	return got
 }
 

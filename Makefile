@@ -21,7 +21,7 @@ ifneq ($(shell $(GO) env GOOS),linux)
 ENTRY =
 endif
 
-.PHONY: build install test race corpus escapes demo bench lint entry fuzz cross generate generated clean
+.PHONY: build install test race corpus escapes demo bench soak kmatrix lint entry fuzz cross generate generated clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -tags urfave_cli_no_docs -trimpath -ldflags '-s -w $(ENTRY)' -o bin/sandbox-exec ./cmd/sandbox-exec
@@ -47,6 +47,14 @@ escapes: build
 
 demo: build
 	scripts/demo.sh
+
+# Runs, some of them killed, and a look for what they left; ARGS='--runs 10000'.
+soak: build
+	scripts/soak.sh $(ARGS)
+
+# The self-test and the tests of sandbox/linux in Debian's other kernels.
+kmatrix:
+	scripts/kmatrix.sh $(ARGS)
 
 bench: build
 	scripts/bench.sh

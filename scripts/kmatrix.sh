@@ -42,7 +42,7 @@ while getopts k:v:j:so: option; do
 done
 [ -z "$chosen" ] || IFS=, read -ra variants <<<"$chosen"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sandbox-exec-kernels
-seconds=${KMATRIX_TIMEOUT:-240} # of one virtual machine
+seconds=${KMATRIX_TIMEOUT:-900} # of one virtual machine
 
 cannot() {
 	echo "kmatrix: cannot run here: $*" >&2
@@ -54,7 +54,7 @@ for tool in qemu-system-x86_64 busybox cpio python3; do
 done
 
 work=$(mktemp -d /var/tmp/sandbox-exec-kmatrix.XXXXXX)
-trap 'rm -rf "$work"' EXIT
+trap '[ -n "${KMATRIX_KEEP:-}" ] || rm -rf "$work"' EXIT
 
 # apt with lists of its own, from the sites, keys and proxies of this machine's. A
 # suite that the mirror no longer has is left out.
@@ -133,7 +133,6 @@ mkdir -p "$root"/{bin,dev,proc,sys,etc,new,w}
 CGO_ENABLED=0 go build -tags urfave_cli_no_docs -trimpath -ldflags '-s -w' -o "$root/w/sandbox-exec" ./cmd/sandbox-exec
 [ -n "$alone" ] || CGO_ENABLED=0 go test -c -trimpath -ldflags '-s -w' -o "$root/w/linux.test" ./sandbox/linux
 cp "$(command -v busybox)" "$root/bin/busybox"
-busybox ldd "$root/bin/busybox" >/dev/null 2>&1 || true
 printf 'root:x:0:0:root:/root:/bin/sh\nu:x:1000:1000:u:/home/u:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n' >"$root/etc/passwd"
 printf 'root:x:0:\nu:x:1000:\nnogroup:x:65534:\n' >"$root/etc/group"
 printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
@@ -188,10 +187,11 @@ as_user() { # as the ordinary user; in the delegated group, where there is one
 	else su -s /bin/sh u -c "$1"; fi
 }
 echo "@@ up $(cut -d' ' -f1 /proc/uptime)"
-/w/sandbox-exec selftest --json >/w/root.json 2>/w/err; echo "@@ root $?"; cat /w/root.json; tail -n 3 /w/err
-as_user 'cd /home/u; HOME=/home/u USER=u /w/sandbox-exec selftest --json' >/w/user.json 2>/w/err; echo "@@ user $?"; cat /w/user.json; tail -n 3 /w/err
+/w/sandbox-exec selftest --json >/w/root.json 2>/w/err; echo "@@ root $? $(cut -d" " -f1 /proc/uptime)"; cat /w/root.json; tail -n 3 /w/err
+as_user 'cd /home/u; HOME=/home/u USER=u /w/sandbox-exec selftest --json' >/w/user.json 2>/w/err; echo "@@ user $? $(cut -d" " -f1 /proc/uptime)"; cat /w/user.json; tail -n 3 /w/err
 if [ -e /w/linux.test ]; then
-	(cd /w && ./linux.test -test.count=1 -test.timeout=200s >/w/tests 2>&1); echo "@@ tests $?"
+	# Without those that read the sources or want tools that are not here.
+	(cd /w && ./linux.test -test.count=1 -test.timeout=600s -test.skip='^Test(FilterVerdicts|Rules|RequiredRefusals|FiltersAreGenerated|SeccompLetsToolsWork|Golden)$' >/w/tests 2>&1); echo "@@ tests $? $(cut -d" " -f1 /proc/uptime)"
 	grep -a -E '^ *(--- FAIL|panic|[a-z_]+_test.go)' /w/tests | head -n 40
 fi
 echo "@@ end"
@@ -212,7 +212,7 @@ boot() { # boot ACCELERATOR IMAGE VARIANT OUT SECONDS
 # KVM inside of a virtual machine may be there and not boot a kernel.
 accelerator=tcg
 if [ -w /dev/kvm ]; then
-	boot kvm "$(head -n 1 "$work/images" | cut -d' ' -f2)" nocgroup "$work/probe" 20
+	(boot kvm "$(head -n 1 "$work/images" | cut -d' ' -f2)" nocgroup "$work/probe" 20) 2>/dev/null # it may abort
 	! grep -qa '@@ up' "$work/probe" 2>/dev/null || accelerator=kvm
 fi
 echo "kmatrix: $(wc -l <"$work/images") kernels, ${#variants[@]} variants, $accelerator" >&2

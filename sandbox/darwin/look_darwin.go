@@ -2,7 +2,8 @@ package darwin
 
 import (
 	"bytes"
-	"syscall"
+	"os"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,12 +20,31 @@ func stored(file string) string {
 		return file
 	}
 	defer unix.Close(fd)
-	var buf [maxPath]byte
-	if _, _, errno := syscall.Syscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETPATH, uintptr(unsafe.Pointer(&buf[0]))); errno != 0 {
-		return file
-	}
-	if name, _, ok := bytes.Cut(buf[:], []byte{0}); ok && len(name) > 0 && name[0] == '/' {
-		return string(name)
+	if name, err := nameOf(fd); err == nil {
+		return name
 	}
 	return file
+}
+
+// pathBuffer is where fcntl(2) writes. It never moves, as something on a stack
+// may: fcntl is given its address as a number.
+var pathBuffer struct {
+	sync.Mutex
+	bytes [unix.PathMax]byte
+}
+
+// nameOf is the path of what a descriptor is open on. Pipes and sockets have
+// none.
+func nameOf(fd int) (string, error) {
+	pathBuffer.Lock()
+	defer pathBuffer.Unlock()
+	clear(pathBuffer.bytes[:])
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETPATH, int(uintptr(unsafe.Pointer(&pathBuffer.bytes)))); err != nil {
+		return "", os.NewSyscallError("fcntl F_GETPATH", err)
+	}
+	name, _, _ := bytes.Cut(pathBuffer.bytes[:], []byte{0})
+	if len(name) == 0 || name[0] != '/' {
+		return "", unix.ENOENT
+	}
+	return string(name), nil
 }

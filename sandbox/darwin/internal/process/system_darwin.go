@@ -69,6 +69,23 @@ var procPidRusageAddr uintptr
 
 //go:cgo_import_dynamic libc_proc_pid_rusage proc_pid_rusage "/usr/lib/libSystem.B.dylib"
 
+// UserTmp is the user's temporary directory, which some programs of the system
+// use whatever TMPDIR says; "" = unknown.
+func UserTmp() string {
+	const name = 65537 // _CS_DARWIN_USER_TEMP_DIR, unistd.h
+	var buf [1024]byte // PATH_MAX
+	n, _, _ := syscallSyscall(confstrAddr, name, uintptr(unsafe.Pointer(&buf)), uintptr(len(buf)))
+	if n == 0 || n > uintptr(len(buf)) {
+		return ""
+	}
+	return string(buf[:n-1]) // the last byte is 0
+}
+
+// confstrAddr is the address of confstr(3).
+var confstrAddr uintptr
+
+//go:cgo_import_dynamic libc_confstr confstr "/usr/lib/libSystem.B.dylib"
+
 //go:linkname syscallSyscall syscall.syscall
 func syscallSyscall(fn, a1, a2, a3 uintptr) (r1, r2 uintptr, err syscall.Errno)
 

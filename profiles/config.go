@@ -31,6 +31,7 @@ type Config struct {
 
 	Read, Write, Hide  []string // as in Profile
 	GitConfig, GitSign string   // "" = the profile's
+	Toolchains         map[string]string
 	Pass               []string
 	Set                map[string]string
 
@@ -49,8 +50,9 @@ type configFile struct {
 		Write []string `toml:"write"`
 		Hide  []string `toml:"hide"`
 	} `toml:"files"`
-	Git         gitKeys     `toml:"git"`
-	Environment environment `toml:"environment"`
+	Git         gitKeys           `toml:"git"`
+	Toolchains  map[string]string `toml:"toolchains"`
+	Environment environment       `toml:"environment"`
 	Auto        struct {
 		Reviewer []string `toml:"reviewer"`
 		Timeout  string   `toml:"timeout"`
@@ -90,6 +92,7 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 		Hide:          in.Files.Hide,
 		GitConfig:     in.Git.Config,
 		GitSign:       in.Git.Sign,
+		Toolchains:    in.Toolchains,
 		Reviewer:      in.Auto.Reviewer,
 		ReviewTimeout: check.duration(in.Auto.Timeout, "auto", "timeout"),
 	}
@@ -97,6 +100,7 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 		c.Profile = filepath.Join(filepath.Dir(name), c.Profile) // not in a directory that a command can write
 	}
 	check.git(in.Git)
+	check.toolchains(in.Toolchains)
 	check.each(c.Read, rooted, "files", "read")
 	check.each(c.Write, rooted, "files", "write")
 	check.each(c.Hide, rootedOrName, "files", "hide")
@@ -118,7 +122,19 @@ func (c *Config) Apply(p *Profile) {
 	p.Write = slices.Concat(p.Write, c.Write)
 	p.Hide = slices.Concat(p.Hide, c.Hide)
 	p.GitConfig, p.GitSign = cmp.Or(c.GitConfig, p.GitConfig), cmp.Or(c.GitSign, p.GitSign)
+	p.setToolchains(c.Toolchains)
 	p.addEnvironment(c.Pass, c.Set)
+}
+
+func (p *Profile) setToolchains(modes map[string]string) {
+	if len(modes) > 0 {
+		all := maps.Clone(p.Toolchains)
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, modes)
+		p.Toolchains = all
+	}
 }
 
 func (p *Profile) addEnvironment(pass []string, set map[string]string) {
@@ -150,6 +166,7 @@ type Project struct {
 	Hide, Protect          []string // as in Profile
 	Read, Write, Unprotect []string
 	GitConfig, GitSign     string // "" = the profile's
+	Toolchains             map[string]string
 	Pass                   []string
 	Set                    map[string]string
 
@@ -167,10 +184,11 @@ type projectFile struct {
 		Write     []string `toml:"write"`
 		Unprotect []string `toml:"unprotect"`
 	} `toml:"files"`
-	Git         gitKeys     `toml:"git"`
-	Limits      limits      `toml:"limits"`
-	Environment environment `toml:"environment"`
-	Rules       []rule      `toml:"rule"`
+	Git         gitKeys           `toml:"git"`
+	Toolchains  map[string]string `toml:"toolchains"`
+	Limits      limits            `toml:"limits"`
+	Environment environment       `toml:"environment"`
+	Rules       []rule            `toml:"rule"`
 }
 
 // LoadProject reads the project's file of a workspace; nil if there is none.
@@ -202,19 +220,21 @@ func ParseProject(name string, data []byte) (*Project, error) {
 	check := checker{doc: &doc}
 	sum := sha256.Sum256(data)
 	p := &Project{
-		File:      name,
-		SHA256:    hex.EncodeToString(sum[:]),
-		Mode:      check.mode(in.Mode),
-		Rules:     check.rules(in.Rules),
-		Hide:      in.Files.Hide,
-		Protect:   in.Files.Protect,
-		Read:      in.Files.Read,
-		Write:     in.Files.Write,
-		Unprotect: in.Files.Unprotect,
-		GitConfig: in.Git.Config,
-		GitSign:   in.Git.Sign,
+		File:       name,
+		SHA256:     hex.EncodeToString(sum[:]),
+		Mode:       check.mode(in.Mode),
+		Rules:      check.rules(in.Rules),
+		Hide:       in.Files.Hide,
+		Protect:    in.Files.Protect,
+		Read:       in.Files.Read,
+		Write:      in.Files.Write,
+		Unprotect:  in.Files.Unprotect,
+		GitConfig:  in.Git.Config,
+		GitSign:    in.Git.Sign,
+		Toolchains: in.Toolchains,
 	}
 	check.git(in.Git)
+	check.toolchains(in.Toolchains)
 	if in.Network != nil {
 		n := sandbox.Network(check.choice(*in.Network, networkNames, "network"))
 		p.Network = &n
@@ -257,6 +277,13 @@ func (p *Project) Apply(to *Profile, trusted bool) (left []string, err error) {
 	case "agent": // an agent is a secret, which only the person opens
 		if to.GitSign != "agent" {
 			left = append(left, `git.sign = "agent"`)
+		}
+	}
+	for _, chain := range slices.Sorted(maps.Keys(p.Toolchains)) {
+		want := p.Toolchains[chain]
+		loosens := slices.Index(toolchainModes, want) > slices.Index(toolchainModes, to.toolchainMode(chain))
+		if may(loosens, "toolchains.%s = %q", chain, want) {
+			to.setToolchains(map[string]string{chain: want})
 		}
 	}
 	for _, r := range p.Rules {

@@ -38,7 +38,18 @@ type valueRow struct {
 	Reason string `toml:"reason"`
 }
 
+type homeRow struct {
+	Chain  string `toml:"chain"`
+	Tool   string `toml:"tool"`
+	Path   string `toml:"path"`
+	Env    string `toml:"env"`
+	Below  string `toml:"below"`
+	Reason string `toml:"reason"`
+	Source string `toml:"source"`
+}
+
 type cacheRow struct {
+	Chain  string `toml:"chain"`
 	Tool   string `toml:"tool"`
 	Name   string `toml:"name"`
 	Value  string `toml:"value"`

@@ -44,19 +44,20 @@ func (e *Error) Unwrap() error { return e.Err }
 // key that is left out is the zero value of its field, save for [limits], where
 // it is the default.
 type profileFile struct {
-	Description  string      `toml:"description"`
-	Mode         string      `toml:"mode"`
-	Ask          string      `toml:"ask"`
-	Stdin        string      `toml:"stdin"`
-	Network      string      `toml:"network"`
-	Require      []string    `toml:"require"`
-	AllowMissing []string    `toml:"allow-missing"`
-	Files        files       `toml:"files"`
-	Git          gitKeys     `toml:"git"`
-	Limits       limits      `toml:"limits"`
-	Environment  environment `toml:"environment"`
-	ToolCall     toolCall    `toml:"tool-call"`
-	Rules        []rule      `toml:"rule"`
+	Description  string            `toml:"description"`
+	Mode         string            `toml:"mode"`
+	Ask          string            `toml:"ask"`
+	Stdin        string            `toml:"stdin"`
+	Network      string            `toml:"network"`
+	Require      []string          `toml:"require"`
+	AllowMissing []string          `toml:"allow-missing"`
+	Files        files             `toml:"files"`
+	Git          gitKeys           `toml:"git"`
+	Toolchains   map[string]string `toml:"toolchains"`
+	Limits       limits            `toml:"limits"`
+	Environment  environment       `toml:"environment"`
+	ToolCall     toolCall          `toml:"tool-call"`
+	Rules        []rule            `toml:"rule"`
 }
 
 type files struct {
@@ -154,6 +155,7 @@ func Parse(name string, data []byte) (*Profile, error) {
 		Stdin:        in.Stdin,
 		GitConfig:    in.Git.Config,
 		GitSign:      in.Git.Sign,
+		Toolchains:   in.Toolchains,
 	}
 
 	check := checker{doc: &doc}
@@ -166,6 +168,7 @@ func Parse(name string, data []byte) (*Profile, error) {
 	check.choice(in.Stdin, []string{"null", "inherit"}, "stdin")
 	check.choice(in.Files.Tmp, []string{"private", "session"}, "files", "tmp")
 	check.git(in.Git)
+	check.toolchains(in.Toolchains)
 	check.each(in.Require, layer, "require")
 	check.each(in.AllowMissing, layer, "allow-missing")
 	check.each(in.Files.Read, rooted, "files", "read")

@@ -37,8 +37,16 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 		cache = place.tmp() + "/cache"
 	}
 	home := strings.TrimSuffix(place.Home, "/")
+	shared, _ := p.sharedCaches(&place) // Spec has refused what is wrong with them
 	for _, row := range cacheRows {
+		if slices.ContainsFunc(shared, func(s sharedCache) bool { return s.Env == row.Name }) {
+			continue // where it is
+		}
 		v := values[row.Name]
+		cache := cache
+		if p.toolchainMode(row.Chain) == "read-only" {
+			cache = place.tmp() + "/cache"
+		}
 		// A cache in the workspace can be written to where it is.
 		if !path.IsAbs(v) || !sandbox.Covers(place.Workspace, path.Clean(v)) {
 			v = strings.ReplaceAll(strings.ReplaceAll(row.Value, "{cache}", cache), "{home}", home)
@@ -72,6 +80,9 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 				pass(name)
 			}
 		}
+	}
+	for _, s := range shared {
+		pass(s.Env)
 	}
 	if p.GitSign == "agent" {
 		pass("SSH_AUTH_SOCK")

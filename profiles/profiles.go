@@ -72,6 +72,13 @@ type Profile struct {
 	// and the public keys are opened. Empty means "off".
 	GitSign string
 
+	// Toolchains says what becomes of what a toolchain ("go", "node") writes into
+	// its caches. "private": home's are read-only, and it goes to a folder that is
+	// kept for the workspace; what is left out is that. "read-only": it goes
+	// with /tmp. "shared": those of home that are there are written to, and what
+	// a command puts there other commands use, outside too.
+	Toolchains map[string]string
+
 	// Pass names variables that are kept besides the shared list; a trailing
 	// "*" means every name that begins so. Set gives values; it wins.
 	Pass []string

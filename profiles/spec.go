@@ -128,6 +128,13 @@ func (p *Profile) fileRules(place *Place) ([]sandbox.FileRule, error) {
 	if place.CacheDir != "" && p.Workspace == sandbox.ReadWrite {
 		add(place.CacheDir, sandbox.ReadWrite, sandbox.Normal, "caches of toolchains")
 	}
+	shared, err := p.sharedCaches(place)
+	for _, cache := range shared {
+		add(cache.dir, sandbox.ReadWrite, sandbox.Normal, "cache of "+cache.Tool+": "+cache.Reason)
+	}
+	if err != nil {
+		return rules, err
+	}
 	if place.os() == "linux" {
 		// Whoever writes here lifts the limits; programs read them here.
 		add("/sys/fs/cgroup", sandbox.ReadOnly, sandbox.Hard, "resource limits")
@@ -139,7 +146,7 @@ func (p *Profile) fileRules(place *Place) ([]sandbox.FileRule, error) {
 	}
 	rules = appendSecrets(rules, place)
 	rules = appendSockets(rules, place)
-	rules, err := p.appendHidden(rules, place)
+	rules, err = p.appendHidden(rules, place)
 	return p.reopen(rules, place), err
 }
 

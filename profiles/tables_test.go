@@ -27,6 +27,7 @@ var dataFiles = []struct {
 	{"environment.toml", "offline", "offlineRows", offlineRows},
 	{"environment.toml", "unsigned", "unsignedRows", unsignedRows},
 	{"caches.toml", "cache", "cacheRows", cacheRows},
+	{"caches.toml", "home", "homeRows", homeRows},
 	{"sockets.toml", "socket", "socketRows", socketRows},
 	{"sockets.toml", "signing", "signingRows", signingRows},
 	{"disposable.toml", "disposable", "disposableRows", disposableRows},

@@ -54,6 +54,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("LANG", "C")
+			if home, err := os.UserHomeDir(); err == nil { // where cargo of rustup finds its toolchains
+				e.Setenv("RUSTUP_HOME", filepath.Join(home, ".rustup"))
+			}
 			e.Cd = filepath.Join(e.WorkDir, "home", "ws")
 			return os.MkdirAll(e.Cd, 0o755) // a file "x" of the workspace is home/ws/x in an archive
 		},

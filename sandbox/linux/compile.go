@@ -519,7 +519,10 @@ func (b *builder) masks() {
 func (b *builder) hide(h *host, r sandbox.FileRule, rules []sandbox.FileRule) bool {
 	why := r.Sort.String()
 	if h.kinds[r.Path] != directory {
-		b.mount(maskFile, r.Path, "", unix.MS_BIND, "", why)
+		s := b.mount(maskFile, r.Path, "", unix.MS_BIND, "", why)
+		if contains(h.sockets, r.Path) {
+			s.allow[0] = unix.ENOENT // its server has ended meanwhile
+		}
 		return false
 	}
 	for _, o := range rules {

@@ -2,4 +2,5 @@
 
 package main
 
+// raceDetector uses memory of its own.
 const raceDetector = true

@@ -191,8 +191,18 @@ func flagError(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
 		text = "unknown flag " + name
+		if applesFlag(name) {
+			return misuse(text+": that is one of the system's tool on macOS, which has the same name",
+				"call /usr/bin/sandbox-exec for it; here --profile NAME|FILE says what a command may do, and sandbox-exec seatbelt prints a profile for that tool")
+		}
 	}
 	return misuse(text, "sandbox-exec "+c.Command.Name+" --help lists the flags; the program and its own flags come after --")
+}
+
+// applesFlag says whether a flag is one of sandbox-exec(1) of macOS: people and
+// programs that mean that tool find ours where it comes first in PATH.
+func applesFlag(name string) bool {
+	return name == "-f" || name == "-p" || name == "-n" || strings.HasPrefix(name, "-D") // -D KEY=VALUE, -DKEY=VALUE
 }
 
 // version is that of the module, or of the commit for a build in a checkout.

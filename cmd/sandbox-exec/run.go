@@ -215,8 +215,9 @@ func (f *flagSet) unheld(s sandbox.Report) string {
 		}
 	}
 	for _, layer := range s.Layers {
-		if layer.Name == sandbox.LayerCgroup && layer.State != sandbox.Enforced && asked != nil {
-			return fmt.Sprintf("weaker here than asked for: %s: cgroup %s: %s", strings.Join(asked, " "), layer.State, layer.Lost)
+		limits := layer.Name == sandbox.LayerCgroup || layer.Name == sandbox.LayerWatch // Linux, macOS
+		if limits && layer.State != sandbox.Enforced && asked != nil {
+			return fmt.Sprintf("weaker here than asked for: %s: %s %s: %s", strings.Join(asked, " "), layer.Name, layer.State, layer.Lost)
 		}
 	}
 	return ""

@@ -118,9 +118,11 @@ func (w *writer) head() {
 	w.line("(version 1)")
 	w.line("(deny default%s)", w.message())
 	w.comment("Open even under (deny default) unless they are named. Filtered rules below open parts.")
-	w.line("(deny nvram* file-link file-map-executable process-info*%s)", w.message())
+	w.line("(deny nvram* file-map-executable process-info*%s)", w.message())
 	w.line("(allow iokit-get-properties)                 ; the hardware's registry, as /sys is readable on Linux")
 	w.line("(allow dynamic-code-generation)              ; V8, JVM, LuaJIT")
+	w.comment("Hard links: which of the two names a filter is about is not known, so there are none.")
+	w.line("(deny file-link%s)", w.message())
 	w.comment("Processes: start programs, signal and look at one's own only.")
 	w.line("(allow process-fork)")
 	w.line("(allow process-info* (target self))")
@@ -145,7 +147,7 @@ func (w *writer) head() {
 // nobody, or by name.
 const (
 	readOps  = "file-read* file-test-existence file-map-executable process-exec*"
-	writeOps = "file-write* file-link"
+	writeOps = "file-write*"
 )
 
 func (w *writer) define(name string, rules ...string) {

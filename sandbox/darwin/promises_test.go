@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 )
 
 // onMac is a Mac with the directories of mac, and the paths of its tables.
@@ -118,11 +120,22 @@ func TestReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	type made struct {
+		host Host
+		by   map[string]*sbpl
+	}
+	built := map[string]made{}
+	for _, name := range profiles.Names() {
+		spec, h := mac(t, name, nil)
+		built[name] = made{h, models(t, compileOrFail(t, spec, h))}
+	}
 	for _, b := range blocksOf(t, "testdata/reports.txt") {
 		t.Run(b.title, func(t *testing.T) {
-			spec, h := mac(t, b.profile, nil)
-			for model, s := range models(t, compileOrFail(t, spec, h)) {
-				m := newMac(s, h)
+			if built[b.profile].by == nil {
+				t.Fatalf("line %d: no profile %q", b.line, b.profile)
+			}
+			for model, s := range built[b.profile].by {
+				m := newMac(s, built[b.profile].host)
 				for _, a := range b.asks {
 					if a.words[0] == "load" {
 						continue // it was read

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
 
@@ -20,12 +21,12 @@ import (
 func models(t *testing.T, p Profile) map[string]*sbpl {
 	t.Helper()
 	out := map[string]*sbpl{}
-	for _, name := range []string{"narrow before wide", "folding", "last match"} {
+	for _, name := range []string{"narrow before wide", "folding", "below", "last match"} {
 		s, err := readSBPL(p.Text, p.Params)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, p.Text)
 		}
-		s.folds, s.last = name == "folding", name == "last match"
+		s.folds, s.below, s.last = name == "folding", name == "below", name == "last match"
 		out[name] = s
 	}
 	return out
@@ -252,10 +253,15 @@ func lint(p Profile) []string {
 }
 
 func TestLint(t *testing.T) {
-	spec, h := mac(t, "workspace", nil)
-	p := compileOrFail(t, spec, h)
-	for _, wrong := range lint(p) {
-		t.Error(wrong)
+	var p Profile
+	for _, name := range profiles.Names() {
+		for _, n := range []sandbox.Network{sandbox.NetworkOff, sandbox.NetworkHost} {
+			spec, h := mac(t, name, func(p *profiles.Profile) { p.Network = n })
+			p = compileOrFail(t, spec, h)
+			for _, wrong := range lint(p) {
+				t.Errorf("%s, network %v: %s", name, n, wrong)
+			}
+		}
 	}
 	for _, bad := range []string{
 		"(allow network-outbound)", "(allow sysctl-read)", `(allow file-read-data (subpath "/x"))`, `(allow file-read* (subpath "/x/"))`, `(allow file-read* (literal "/a/../b"))`,
@@ -266,8 +272,5 @@ func TestLint(t *testing.T) {
 		if len(lint(Profile{Text: p.Text + bad + "\n"})) == 0 {
 			t.Errorf("no finding: %.80s", bad)
 		}
-	}
-	if len(lint(Profile{Text: strings.Replace(p.Text, " process-info*", "", 1)})) > 0 {
-		t.Log("process-info* is named twice")
 	}
 }

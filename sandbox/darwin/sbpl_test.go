@@ -59,8 +59,10 @@ var parents = func() map[string]string {
 // sbpl is a profile that was read.
 type sbpl struct {
 	rules []sbplRule
+	byOp  map[string][]sbplRule
 	paths []string // of literal and subpath
 	folds bool     // literal and subpath compare as a volume that takes A and a for one
+	below bool     // subpath is about what lies below a path, not the path itself
 	last  bool     // the last rule that matches wins, whatever it names
 }
 
@@ -109,7 +111,7 @@ func readSBPL(text string, params []Param) (*sbpl, error) {
 	if len(forms) == 0 || forms[0].String() != "(version 1)" {
 		return nil, sbplErrorf("want (version 1) first")
 	}
-	e := &evaluation{out: &sbpl{}, functions: map[string]form{}, params: map[string]string{}}
+	e := &evaluation{out: &sbpl{byOp: map[string][]sbplRule{}}, functions: map[string]form{}, params: map[string]string{}}
 	for _, p := range params {
 		e.params[p.Key] = p.Value
 	}
@@ -308,7 +310,9 @@ func (e *evaluation) rule(f form, env map[string]string) error {
 		return sbplErrorf("a rule for nothing")
 	}
 	for _, op := range ops {
-		e.out.rules = append(e.out.rules, sbplRule{f.head() == "allow", op, filters, f.String()})
+		rule := sbplRule{f.head() == "allow", op, filters, f.String()}
+		e.out.rules = append(e.out.rules, rule)
+		e.out.byOp[op] = append(e.out.byOp[op], rule)
 	}
 	return nil
 }
@@ -327,13 +331,19 @@ func (e *evaluation) filter(f form, env map[string]string) (filter, error) {
 	case "literal", "path":
 		want, err := one()
 		e.out.paths = append(e.out.paths, want)
-		return func(p *sbpl, r request) bool { return r.path != "" && p.fold(r.path) == p.fold(want) }, err
+		return func(p *sbpl, r request) bool { return p.same(r.path, want) }, err
 	case "subpath":
 		want, err := one()
 		e.out.paths = append(e.out.paths, want)
 		return func(p *sbpl, r request) bool {
-			path, dir := p.fold(r.path), p.fold(want)
-			return path != "" && (path == dir || dir == "/" || strings.HasPrefix(path, dir+"/"))
+			n := len(want)
+			if want == "/" {
+				n = 0
+			}
+			if p.below && len(r.path) == n {
+				return false
+			}
+			return len(r.path) >= n && p.same(r.path[:n], want[:n]) && (len(r.path) == n || r.path[n] == '/')
 		}, err
 	case "prefix":
 		want, err := one()
@@ -437,11 +447,8 @@ func (e *evaluation) address(f form, env map[string]string) (filter, error) {
 	}, nil
 }
 
-func (p *sbpl) fold(path string) string {
-	if p.folds {
-		return strings.ToLower(path)
-	}
-	return path
+func (p *sbpl) same(path, want string) bool {
+	return path == want || p.folds && strings.EqualFold(path, want)
 }
 
 // allows says what the profile says to one operation, and by which rule. For the
@@ -457,10 +464,9 @@ func (p *sbpl) allows(r request) (bool, string) {
 			return true, "open under (deny default)"
 		}
 		var filtered, plain *sbplRule
-		for i := range p.rules {
-			rule := &p.rules[i]
+		for i := range p.byOp[name] {
+			rule := &p.byOp[name][i]
 			switch {
-			case rule.op != name:
 			case len(rule.filters) == 0:
 				plain = rule
 			case slices.ContainsFunc(rule.filters, func(f filter) bool { return f(p, r) }):
@@ -479,12 +485,12 @@ func (p *sbpl) allows(r request) (bool, string) {
 
 // lastMatch is what a reader who knows only "the last match wins" expects.
 func (p *sbpl) lastMatch(r request) (bool, string) {
+	var names []string
+	for name := r.op; name != ""; name = parents[name] {
+		names = append(names, name)
+	}
 	for _, rule := range slices.Backward(p.rules) {
-		named := false
-		for name := r.op; name != ""; name = parents[name] {
-			named = named || name == rule.op
-		}
-		if named && (len(rule.filters) == 0 || slices.ContainsFunc(rule.filters, func(f filter) bool { return f(p, r) })) {
+		if slices.Contains(names, rule.op) && (len(rule.filters) == 0 || slices.ContainsFunc(rule.filters, func(f filter) bool { return f(p, r) })) {
 			return rule.allow, rule.text
 		}
 	}

@@ -20,6 +20,7 @@ need git git
 need make make
 need gcc gcc
 need python3 python3
+need nodejs node
 need curl curl
 need util-linux setpriv unshare
 need procps ps

@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,21 @@ func Names() []string {
 		names = append(names, builtinProfiles[i].Name)
 	}
 	return names
+}
+
+//go:embed builtin/*.toml
+var builtinFiles embed.FS
+
+// Text is the file of a built-in profile. The error is an *Error.
+func Text(name string) ([]byte, error) {
+	p, err := Load(name)
+	if err == nil && isFile(name) {
+		err = &Error{File: name, Err: errors.New("not a built-in profile"), Hint: "built in: " + strings.Join(Names(), ", ")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return builtinFiles.ReadFile("builtin/" + p.File)
 }
 
 // Load returns a built-in profile by its name, or reads a file: a name that

@@ -23,12 +23,13 @@ sandbox-exec check [FLAGS] (-- PROGRAM... | -c TEXT | --jsonl)
 sandbox-exec doctor [--json]
 sandbox-exec selftest [--profile NAME|FILE] [--json]
 sandbox-exec seatbelt [FLAGS]                     the profile that confines a command on macOS
-sandbox-exec profile list | show NAME | check FILE
+sandbox-exec profile list | show NAME | check FILE | init FILE
 sandbox-exec rule list | add VERDICT PATTERN | remove PATTERN
 sandbox-exec task start | list | output ID | wait ID | stop ID | prune
 sandbox-exec trust [--yes] [DIR]
 sandbox-exec untrust [DIR]
 sandbox-exec quarantine list | restore ID
+sandbox-exec completion bash | zsh | fish
 sandbox-exec help [COMMAND] | --version`
 
 func main() {
@@ -72,11 +73,14 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 			verb("selftest", "attack the sandbox on this machine; exit 1 if something gets through", "[--profile NAME|FILE] [--json]", selftestFlags(), e.selftest),
 			{
 				Name: "profile", Usage: "look at profiles", HideHelpCommand: true,
-				Action: func(c *cli.Context) error { return misuse("profile: want list, show or check", "") },
+				Action: func(c *cli.Context) error { return misuse("profile: want list, show, check or init", "") },
 				Subcommands: []*cli.Command{
 					verb("profile list", "name the built-in profiles", "", nil, e.profileList),
 					verb("profile show", "say what a profile means for a command run from here", "NAME|FILE", nil, e.profileShow),
 					verb("profile check", "check a profile's file", "FILE", nil, e.profileCheck),
+					verb("profile init", "write a file that is a built-in profile, to be changed; replaces nothing", "[--from NAME] FILE", []cli.Flag{
+						&cli.StringFlag{Name: "from", Value: "workspace", Usage: "the built-in profile `NAME`"},
+					}, e.profileInit),
 				},
 			},
 			{
@@ -112,6 +116,7 @@ func app(args []string, stdin *os.File, stdout, stderr *os.File) error {
 					verb("quarantine restore", "put it back; replaces nothing", "ID", nil, e.quarantineRestore),
 				},
 			},
+			verb("completion", "print what makes a shell complete the command line", "bash|zsh|fish", nil, e.completion),
 		},
 	}
 	if len(left) == 0 && program == nil {
@@ -149,9 +154,9 @@ type env struct {
 
 	// Of the supervisor of a task.
 	supervisor bool
-	starter    *os.File // a socket to the process that started us; nil when that is gone
-	session    string   // the starter's
-	terminal   *os.File // the starter's; nil = none
+	supervision
+	session  string   // the starter's
+	terminal *os.File // the starter's; nil = none
 }
 
 // verb is a command; the name is the whole of "profile list".

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +40,34 @@ func (e *env) profileCheck(c *cli.Context) error {
 		lines(e.stderr, `notice: commands see nothing of the workspace: workspace in [files] is "none" or missing`)
 	}
 	return err
+}
+
+// profileInit writes the text of a built-in profile to a new file.
+func (e *env) profileInit(c *cli.Context) error {
+	file, err := oneArg(c, "FILE")
+	if err != nil {
+		return err
+	}
+	if !strings.HasSuffix(file, ".toml") {
+		return misuse(fmt.Sprintf("profile init %q: want a name that ends in .toml", policy.Escape(file)), "")
+	}
+	text, err := profiles.Text(c.String("from"))
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		_, err = f.Write(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return misuse("profile init: "+err.Error(), "")
+	}
+	if !filepath.IsAbs(file) && !strings.Contains(file, "/") {
+		file = "./" + file
+	}
+	fmt.Fprintln(e.stdout, policy.Escape(file))
+	return nil
 }
 
 // profileShow says what a profile means here. Of the files it names those that

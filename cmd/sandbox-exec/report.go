@@ -113,18 +113,6 @@ func (r *report) set(result runner.Result) {
 	}
 }
 
-// handOver fills in what is known of a command that goes on in the background.
-func (r *report) handOver(task string, sofar runner.Output) {
-	r.Ran, r.Task = true, task
-	if !r.tool {
-		return
-	}
-	result := runner.Result{ExitCode: -1, Output: sofar}
-	r.capture(sofar)
-	r.Text = result.Text() + "[it takes longer than its time-out and goes on in the background as task " + task +
-		"; sandbox-exec task output " + task + " shows what it writes, task wait and task stop end it]\n"
-}
-
 // capture fills in the output.
 func (r *report) capture(out runner.Output) {
 	r.Output = &output{Merged: out.Merged, Stdout: newStream(out.Stdout)}

@@ -32,6 +32,11 @@ const supervisorName = "sandbox-exec-task"
 // Descriptors of the supervisor: stdin is the socket to the starter, stdout and
 // stderr are pipes that the starter copies from.
 
+// supervision is what env has of it.
+type supervision struct {
+	starter *os.File // a socket to the process that started us; nil when that is gone
+}
+
 // message goes between starter and supervisor, one JSON object a packet.
 type message struct {
 	// From the starter.
@@ -443,6 +448,18 @@ func (e *env) handOver(task *supervised, r *report, write func(error)) {
 		task.Stop() // the starter would wait for ever
 		os.Exit(exitFailed)
 	}
+}
+
+// handOver fills in what is known of a command that goes on in the background.
+func (r *report) handOver(task string, sofar runner.Output) {
+	r.Ran, r.Task = true, task
+	if !r.tool {
+		return
+	}
+	result := runner.Result{ExitCode: -1, Output: sofar}
+	r.capture(sofar)
+	r.Text = result.Text() + "[it takes longer than its time-out and goes on in the background as task " + task +
+		"; sandbox-exec task output " + task + " shows what it writes, task wait and task stop end it]\n"
 }
 
 // written keeps what the command writes, and passes it on to the starter as long

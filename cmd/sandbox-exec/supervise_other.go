@@ -10,6 +10,8 @@ import (
 
 const supervisorName = "sandbox-exec-task"
 
+type supervision struct{}
+
 // launched is what became of a task that was launched.
 type launched struct {
 	id     string

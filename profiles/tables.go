@@ -1128,6 +1128,14 @@ var homeRows = []homeRow{
 	{Chain: "ruby", Tool: "bundler", Path: "~/.bundle/cache", Env: "BUNDLE_USER_CACHE", Reason: "indexes and gems", Source: "bundle-config(1)"},
 	{Chain: "c", Tool: "ccache", Path: "~/.cache/ccache", Env: "CCACHE_DIR", Reason: "builds", Source: "ccache(1)"},
 	{Chain: "zig", Tool: "zig", Path: "~/.cache/zig", Env: "ZIG_GLOBAL_CACHE_DIR", Reason: "builds", Source: "zig build --help"},
+	{Chain: "go", Tool: "go", Path: "~/Library/Caches/go-build", Env: "GOCACHE", Reason: "builds", Source: "go help cache, os.UserCacheDir"},
+	{Chain: "go", Tool: "golangci-lint", Path: "~/Library/Caches/golangci-lint", Env: "GOLANGCI_LINT_CACHE", Reason: "results", Source: "golangci-lint, cache"},
+	{Chain: "go", Tool: "staticcheck", Path: "~/Library/Caches/staticcheck", Env: "STATICCHECK_CACHE", Reason: "results", Source: "staticcheck, running"},
+	{Chain: "node", Tool: "yarn", Path: "~/Library/Caches/Yarn", Env: "YARN_CACHE_FOLDER", Reason: "packages", Source: "yarn cache dir"},
+	{Chain: "node", Tool: "pnpm", Path: "~/Library/pnpm/store", Env: "PNPM_HOME", Below: "store", Reason: "packages", Source: "pnpm settings, storeDir"},
+	{Chain: "python", Tool: "pip", Path: "~/Library/Caches/pip", Env: "PIP_CACHE_DIR", Reason: "packages", Source: "pip, caching"},
+	{Chain: "rust", Tool: "sccache", Path: "~/Library/Caches/Mozilla.sccache", Env: "SCCACHE_DIR", Reason: "builds", Source: "sccache, local storage"},
+	{Chain: "c", Tool: "ccache", Path: "~/Library/Caches/ccache", Env: "CCACHE_DIR", Reason: "builds", Source: "ccache(1)"},
 }
 
 var socketRows = []socketRow{

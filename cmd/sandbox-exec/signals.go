@@ -36,12 +36,14 @@ func watchSignals(ctx context.Context, tool bool) (context.Context, *relay) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &relay{cancel: cancel, tool: tool}
 	ch := make(chan os.Signal, 16)
-	for _, sig := range passed {
-		if !signal.Ignored(sig) {
-			signal.Notify(ch, sig)
-		}
-	}
+	// Each signal costs a switch of threads. Until it is taken it ends us, and
+	// with us the command.
 	go func() {
+		for _, sig := range passed {
+			if !signal.Ignored(sig) {
+				signal.Notify(ch, sig)
+			}
+		}
 		for sig := range ch {
 			r.take(sig.(syscall.Signal))
 		}

@@ -78,6 +78,7 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 	}
 	defer group.close()
 	s, h, err := surveyAndCompile(cmd, spec, id, userNamespace, targetOf(cmd), group)
+	defer h.close()
 	if err == nil {
 		err = holdsAll(report(h, spec, p.cgroup, group.lacking, nil), spec)
 	}
@@ -157,11 +158,16 @@ func targetOf(cmd *exec.Cmd) target {
 }
 
 // prepare surveys the host and adds what depends on the command.
-func prepare(cmd *exec.Cmd, spec sandbox.Spec, id identity, t tier) (*host, error) {
+func prepare(cmd *exec.Cmd, spec sandbox.Spec, id identity, t tier) (_ *host, err error) {
 	h, err := survey(spec, id, t)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
 	if h.abi == 0 && !t.mounts() {
 		return nil, &sandbox.UnsupportedError{
 			Layer: sandbox.LayerLandlock, Want: "Landlock or namespaces",
@@ -297,6 +303,7 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 		return nil, err
 	}
 	s, h, err := surveyAndCompile(cmd, spec, id, tier, t, group)
+	defer h.close() // while the program runs
 	if err := p.cloned(first, id, tier); err != nil {
 		return nil, err
 	}
@@ -493,7 +500,7 @@ func (p *process) launch(cmd *exec.Cmd, tier tier, network sandbox.Network, bloc
 	defer theirs.Close()
 
 	files := make([]*os.File, 3, 8)
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	null, err := openFile(os.DevNull, os.O_RDWR)
 	if err != nil {
 		return 0, setupError("open "+os.DevNull, err)
 	}

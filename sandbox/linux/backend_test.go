@@ -397,11 +397,11 @@ func TestBlindLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	unix.Close(fd)
-	h := &host{files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, names: map[string]int{}}
+	h := &host{files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]dir{}, names: map[string]int{}}
 	unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(fd), Max: old.Max})
 	h.look(f.home + "/.ssh")
 	unix.Setrlimit(unix.RLIMIT_NOFILE, &old)
-	h.closeDirs()
+	h.close()
 	if !errors.Is(h.failed, unix.EMFILE) {
 		t.Errorf("%v, want EMFILE", h.failed)
 	}
@@ -416,7 +416,7 @@ func TestOtherPlaces(t *testing.T) {
 		}
 	}
 	h := &host{
-		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, names: map[string]int{},
+		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]dir{}, names: map[string]int{},
 		mounts: []mount{
 			{dev: "1:1", root: "/", point: "/"},
 			{dev: "1:1", root: f.home, point: f.home + "/whole"},
@@ -424,7 +424,7 @@ func TestOtherPlaces(t *testing.T) {
 			{dev: "1:2", root: "/", point: f.home + "/else"},
 		},
 	}
-	defer h.closeDirs()
+	defer h.close()
 	want := []string{f.home + "/whole/.ssh", f.home + "/part"}
 	if got := h.otherPlaces(f.home + "/.ssh"); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

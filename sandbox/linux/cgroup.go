@@ -127,7 +127,7 @@ func parentGroups(want []string) ([]parent, error) {
 	if err != nil {
 		return nil, cgroupError("read /proc/self/cgroup", err)
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := readFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, cgroupError("read /proc/self/mountinfo", err)
 	}
@@ -207,7 +207,7 @@ func unifiedParent(own string, want []string) ([]parent, error) {
 	if _, err := os.Stat(filepath.Join(own, "cgroup.type")); err == nil { // the root has no type
 		dir = filepath.Dir(own)
 	}
-	offered, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	offered, err := readFile(filepath.Join(dir, "cgroup.controllers"))
 	if errors.Is(err, unix.ENOENT) { // above the mount
 		return []parent{missing(want, "use "+own, noParentGroup)}, nil
 	}
@@ -215,7 +215,7 @@ func unifiedParent(own string, want []string) ([]parent, error) {
 		return nil, cgroupError("read the controllers of "+dir, err)
 	}
 	control := filepath.Join(dir, "cgroup.subtree_control")
-	enabled, err := os.ReadFile(control)
+	enabled, err := readFile(control)
 	if err != nil {
 		return nil, cgroupError("read "+control, err)
 	}
@@ -259,7 +259,7 @@ func (p parent) make(name string) (group, error) {
 }
 
 func lockGroup(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	f, err := openFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}
@@ -362,9 +362,9 @@ func (c *cgroup) entrances() (tasks []*os.File, into *os.File, err error) {
 	for _, g := range c.groups {
 		var f *os.File
 		if g.unified {
-			f, err = os.OpenFile(g.path, unix.O_PATH|unix.O_DIRECTORY, 0)
+			f, err = openFile(g.path, unix.O_PATH|unix.O_DIRECTORY)
 			into = f
-		} else if f, err = os.OpenFile(filepath.Join(g.path, "tasks"), os.O_WRONLY, 0); err == nil {
+		} else if f, err = openFile(filepath.Join(g.path, "tasks"), os.O_WRONLY); err == nil {
 			tasks = append(tasks, f)
 		}
 		if err != nil {
@@ -422,7 +422,7 @@ func (c *cgroup) kill() error {
 
 // processes lists the processes in the group that this pid namespace shows.
 func (g group) processes() ([]int, error) {
-	b, err := os.ReadFile(filepath.Join(g.path, "cgroup.procs"))
+	b, err := readFile(filepath.Join(g.path, "cgroup.procs"))
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) { // removed
 		return nil, nil
 	}
@@ -471,7 +471,7 @@ func (c *cgroup) usage() (memPeak, pidsPeak int64, cpu time.Duration, oom, pidsM
 
 // number reads a file of one number, or the one that stands after key.
 func (g group) number(file, key string) int64 {
-	b, err := os.ReadFile(filepath.Join(g.path, file))
+	b, err := readFile(filepath.Join(g.path, file))
 	if err != nil {
 		return 0
 	}
@@ -567,7 +567,7 @@ func isErrno(err error, errnos []syscall.Errno) bool {
 
 // writeControl writes to a control file, which must exist.
 func writeControl(path, value string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := openFile(path, os.O_WRONLY)
 	if err != nil {
 		return err
 	}

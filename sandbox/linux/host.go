@@ -31,7 +31,7 @@ type host struct {
 	names        map[string]int  // how many names are looked for in a directory
 	lists        map[string]map[string]struct{}
 	failed       error               // the first look that told nothing
-	dirs         map[string]int      // descriptors of directories that were looked into; -1 = not there
+	dirs         map[string]dir      // that were looked into
 	aliases      map[string][]string // of hidden paths: where else they show
 	devices      []string
 	sockets      []string // bound pathname sockets that the command must not reach
@@ -98,16 +98,21 @@ type mount struct {
 
 // survey looks at the host. It opens nothing for reading in a place that the
 // workspace can choose.
-func survey(spec sandbox.Spec, id identity, t tier) (*host, error) {
+//
+// Directories that it opened are open until [host.close].
+func survey(spec sandbox.Spec, id identity, t tier) (_ *host, err error) {
 	h := &host{
 		identity: id, tier: t,
-		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]int{}, names: map[string]int{}, lists: map[string]map[string]struct{}{}, aliases: map[string][]string{},
+		files: map[string]file{}, kinds: map[string]kind{}, dirs: map[string]dir{}, names: map[string]int{}, lists: map[string]map[string]struct{}{}, aliases: map[string][]string{},
 	}
-	defer h.closeDirs()
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
 	h.abi = landlockABI()
 	h.mountSetattr = haveMountSetattr()
 
-	var err error
 	if h.mounts, err = readMounts(); err != nil {
 		return nil, &sandbox.SetupError{
 			Layer: sandbox.LayerNamespaces, Step: "read /proc/self/mountinfo", Err: err,
@@ -164,12 +169,12 @@ func (h *host) look(path string) file {
 	if ok {
 		return f
 	}
-	dir := h.dir(dirOf(path))
+	in := h.dir(dirOf(path))
 	name := path[len(dirOf(path))+1:]
-	if dir == -1 || h.listed(dirOf(path), dir, name) == no {
+	if in.fd == -1 || h.listed(dirOf(path), in.fd, name) == no {
 		return file{path: path}
 	}
-	f, err := lookup(path, dir, name)
+	f, err := lookup(path, in, name)
 	if err != nil {
 		h.fail(path, err)
 	}
@@ -204,7 +209,7 @@ const (
 )
 
 // manyNames in one directory are looked for in its listing, if that is short.
-const manyNames = 16
+const manyNames = 24
 
 // expect counts the names that will be looked for in a directory, those of
 // directories on the way to others among them.
@@ -241,8 +246,13 @@ func (h *host) listed(path string, dir int, name string) answer {
 
 // shortListing is the names of a directory in lower case, or nil.
 func shortListing(dir int) map[string]struct{} {
+	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
 	var fs unix.Statfs_t
-	if unix.Fstatfs(dir, &fs) != nil {
+	if unix.Fstatfs(fd, &fs) != nil {
 		return nil
 	}
 	switch fs.Type {
@@ -251,11 +261,6 @@ func shortListing(dir int) map[string]struct{} {
 	default:
 		return nil
 	}
-	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
 	buf := make([]byte, 32<<10)
 	n, err := unix.ReadDirent(fd, buf)
 	if err != nil {
@@ -272,44 +277,70 @@ func shortListing(dir int) map[string]struct{} {
 	return list
 }
 
-// dir opens a directory, "" being the root, or returns -1.
-func (h *host) dir(path string) int {
-	fd, ok := h.dirs[path]
-	if ok {
-		return fd
-	}
-	above, name := unix.AT_FDCWD, "/"
-	if path != "" {
-		above, name = h.dir(dirOf(path)), path[len(dirOf(path))+1:]
-	}
-	fd = -1
-	if above != -1 && (path == "" || h.listed(dirOf(path), above, name) != no) {
-		var err error
-		if fd, err = unix.Openat(above, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-			h.fail(path, err)
-			fd = -1
-		}
-	}
-	h.dirs[path] = fd
-	return fd
+// dir is a directory in which names are looked for.
+type dir struct {
+	fd   int    // -1 = there is none
+	path string // with a slash at its end, if no link leads to it, else ""
 }
 
-func (h *host) closeDirs() {
-	for _, fd := range h.dirs {
-		if fd != -1 {
-			unix.Close(fd)
+// dir opens a directory, "" being the root.
+func (h *host) dir(path string) dir {
+	d, ok := h.dirs[path]
+	if ok {
+		return d
+	}
+	d.fd = -1
+	if path == "" {
+		d = h.openDir(dir{fd: unix.AT_FDCWD}, path, "/")
+	} else if above := h.dir(dirOf(path)); above.fd != -1 {
+		if name := path[len(dirOf(path))+1:]; h.listed(dirOf(path), above.fd, name) != no {
+			d = h.openDir(above, path, name)
+		}
+	}
+	h.dirs[path] = d
+	return d
+}
+
+func (h *host) openDir(above dir, path, name string) dir {
+	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+	if path == "" || above.path != "" {
+		if fd, err := unix.Openat(above.fd, name, flags|unix.O_NOFOLLOW, 0); err == nil {
+			return dir{fd, path + "/"}
+		} else if err != unix.ENOTDIR { // a link, or no directory
+			h.fail(path, err)
+			return dir{fd: -1}
+		}
+	}
+	fd, err := unix.Openat(above.fd, name, flags, 0)
+	if err != nil {
+		h.fail(path, err)
+		fd = -1
+	}
+	return dir{fd: fd}
+}
+
+func (h *host) close() {
+	if h == nil {
+		return
+	}
+	for _, d := range h.dirs {
+		if d.fd != -1 {
+			unix.Close(d.fd)
 		}
 	}
 	h.dirs = nil
 }
 
-func lookup(path string, dir int, name string) (file, error) {
+func lookup(path string, in dir, name string) (file, error) {
 	var st unix.Stat_t
 	if name == "" { // the root
 		name = "."
 	}
-	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(in.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return file{path: path}, err
+	}
+	if in.path != "" && st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return file{path: path, kind: kindOf(st.Mode)}, nil
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -326,14 +357,17 @@ func lookup(path string, dir int, name string) (file, error) {
 	if resolved[0] != '/' { // not below our root
 		return file{path: path}, nil
 	}
-	f := file{path: resolved, kind: other}
-	switch st.Mode & unix.S_IFMT {
+	return file{path: resolved, kind: kindOf(st.Mode)}, nil
+}
+
+func kindOf(mode uint32) kind {
+	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		f.kind = directory
+		return directory
 	case unix.S_IFREG:
-		f.kind = regular
+		return regular
 	}
-	return f, nil
+	return other
 }
 
 // otherPlaces are where else the file system shows path: another mount of the
@@ -373,7 +407,7 @@ func (h *host) otherPlaces(path string) []string {
 // readMounts parses /proc/self/mountinfo (proc_pid_mountinfo(5)). A line of a
 // shape that is not known is skipped: an odd mount must not stop every command.
 func readMounts() ([]mount, error) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	data, err := readFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
@@ -420,7 +454,7 @@ func unescape(s string) string {
 // boundSockets lists the pathname sockets of this network namespace: connect(2)
 // works across a read-only mount, so each one is a way out.
 func boundSockets() ([]string, error) {
-	data, err := os.ReadFile("/proc/net/unix")
+	data, err := readFile("/proc/net/unix")
 	if errors.Is(err, os.ErrNotExist) { // a kernel without AF_UNIX, or a masked /proc
 		return nil, nil
 	}
@@ -454,7 +488,7 @@ func isAdmin() bool { return os.Geteuid() == 0 && hasCapability(unix.CAP_SYS_ADM
 // ownMap reads which ids there are for us (user_namespaces(7)), and maps each
 // to itself.
 func ownMap(path string) ([]syscall.SysProcIDMap, error) {
-	b, err := os.ReadFile(path)
+	b, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}

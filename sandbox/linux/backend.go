@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -527,7 +528,7 @@ func (p *process) launch(cmd *exec.Cmd, tier tier, network sandbox.Network, bloc
 	if tier == userNamespace {
 		flags |= unix.CLONE_NEWUSER
 	}
-	if err := p.tell(helper.Packet{Kind: helper.Begin, A: flags}); err != nil {
+	if err := p.tell(helper.Packet{Kind: helper.Begin, A: flags, B: ignoredSignals()}); err != nil {
 		return 0, setupError("write to the helper", err)
 	}
 	fds := make([]uintptr, len(files))
@@ -550,6 +551,16 @@ func (p *process) launch(cmd *exec.Cmd, tier tier, network sandbox.Network, bloc
 		return 0, setupError("start the helper", err)
 	}
 	return pid, nil
+}
+
+// ignoredSignals has bit n-1 set for each signal n that we ignore.
+func ignoredSignals() (set uint32) {
+	for sig := syscall.Signal(1); sig <= 32; sig++ {
+		if signal.Ignored(sig) {
+			set |= 1 << (sig - 1)
+		}
+	}
+	return set
 }
 
 // cloned waits until the helper is in its namespaces, and gives it its ids.

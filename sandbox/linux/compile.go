@@ -598,12 +598,6 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 	for _, r := range h.rlimits {
 		b.sys(fmt.Sprintf("limit resource %d to %d", r.resource, r.value), "getrlimit(2)", unix.SYS_PRLIMIT64, num(0), num(r.resource), b.words(r.value, r.value), num(0))
 	}
-	fresh := b.words(0, 0, 0, 0) // struct sigaction: SIG_DFL
-	for sig := syscall.Signal(1); sig <= 64; sig++ {
-		if helper.Ignored(sig) && !containsSignal(h.ignored, sig) {
-			b.sys("default action for a signal", "", unix.SYS_RT_SIGACTION, num(int(sig)), fresh, num(0), num(8))
-		}
-	}
 	if h.abi > 0 {
 		b.landlock(h, spec, grants)
 		if h.tier.mounts() {
@@ -637,15 +631,6 @@ func (b *builder) capset(keep uint64) {
 		data = binary.NativeEndian.AppendUint32(data, uint32(w))
 	}
 	b.sys("set capabilities", "", unix.SYS_CAPSET, b.bytes(hdr), b.bytes(data))
-}
-
-func containsSignal(list []syscall.Signal, s syscall.Signal) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // landlockGrants is what Landlock alone allows: everything readable but the

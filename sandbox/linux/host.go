@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
-	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,12 +37,11 @@ type host struct {
 	stdio        []grant  // files behind stdin, stdout and stderr that may be opened again
 	filter       []byte
 	rlimits      []rlimit
-	canaryDir    string           // Landlock alone: anyone may write here, the program may not
-	lacks        []string         // controllers that no cgroup of ours has
-	cgroupTasks  int              // how many tasks files of v1 the helper is given
-	cgroupInto   bool             // and whether the directory of a v2 group
-	ignored      []syscall.Signal // of the helper's list, those that stay ignored
-	sigmask      uint64           // that the program starts with
+	canaryDir    string   // Landlock alone: anyone may write here, the program may not
+	lacks        []string // controllers that no cgroup of ours has
+	cgroupTasks  int      // how many tasks files of v1 the helper is given
+	cgroupInto   bool     // and whether the directory of a v2 group
+	sigmask      uint64   // that the program starts with
 }
 
 // identity is who we are, and who that is in a user namespace of our own.
@@ -150,11 +147,6 @@ func survey(spec sandbox.Spec, id identity, t tier) (_ *host, err error) {
 		h.kinds[p] = other
 		if len(spec.Sockets) > 0 {
 			h.look(p) // one that is opened may have been bound by another path
-		}
-	}
-	for sig := syscall.Signal(1); sig <= 64; sig++ {
-		if helper.Ignored(sig) && signal.Ignored(sig) {
-			h.ignored = append(h.ignored, sig)
 		}
 	}
 	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, 0, 0, uintptr(unsafe.Pointer(&h.sigmask)), 8, 0, 0)

@@ -54,7 +54,7 @@ type Packet struct {
 // Kinds of packets.
 const (
 	// To the helper.
-	Begin  = 1 // clone into the namespaces of the flags A
+	Begin  = 1 // clone into the namespaces of the flags A; bit n-1 of B: the program ignores signal n
 	Start  = 2 // the block is written, run it
 	Signal = 3 // send signal A to the program; B = 1: to all of its PID namespace
 

@@ -45,7 +45,7 @@ func serve() {
 	if !receive(&p) || p.Kind != Begin {
 		exit(125)
 	}
-	ignoreSignals()
+	blockSignals(p.B)
 	// A child of our parent goes on, single-threaded whatever this process is,
 	// and in new namespaces, which only a new process enters all at once.
 	const cloneParent = 0x8000
@@ -105,29 +105,24 @@ func block() *Header {
 	return h
 }
 
-// Ignored says whether the helper ignores a signal: all that it can but the one
-// that tells of children. What a terminal or a parent sends to the process group
-// is for the program, and what the program sends to us must not end us. The
-// steps give the program its default actions back.
+// blockSignals keeps every signal from the helper: what a terminal or a parent
+// sends to the process group is for the program, what the program sends must not
+// end us, no handler of a runtime may run in a process that was cloned from it,
+// and children are told of by a descriptor. The steps of the program give it the
+// caller's mask. What the caller ignores stays ignored, which a runtime has
+// changed.
 //
 //go:norace
-func Ignored(sig syscall.Signal) bool {
-	return 1 <= sig && sig <= 64 && sig != syscall.SIGKILL && sig != syscall.SIGSTOP && sig != syscall.SIGCHLD
-}
-
-// ignoreSignals also blocks them all: no handler of a runtime may run in a
-// process that was cloned from it, and children are told of by a descriptor.
-//
-//go:norace
-func ignoreSignals() {
+func blockSignals(ignored uint32) {
 	all := ^uint64(0)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&all)), 0, 8, 0, 0) // SIG_SETMASK
-	for sig := syscall.Signal(1); sig <= 64; sig++ {
-		var action [4]uint64 // SIG_DFL
-		if Ignored(sig) {
-			action[0] = 1 // SIG_IGN
+	var action [4]uint64 // SIG_DFL: the children of who ignores SIGCHLD leave no status
+	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+	action[0] = 1 // SIG_IGN
+	for sig := syscall.Signal(1); sig <= 32; sig++ {
+		if ignored>>(sig-1)&1 != 0 && sig != syscall.SIGCHLD {
+			syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 		}
-		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 	}
 }
 

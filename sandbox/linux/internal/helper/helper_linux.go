@@ -116,7 +116,7 @@ func block() *Header {
 func blockSignals(ignored uint32) {
 	all := ^uint64(0)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&all)), 0, 8, 0, 0) // SIG_SETMASK
-	var action [4]uint64 // SIG_DFL: the children of who ignores SIGCHLD leave no status
+	var action [4]uint64                                                                          // SIG_DFL: the children of who ignores SIGCHLD leave no status
 	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 	action[0] = 1 // SIG_IGN
 	for sig := syscall.Signal(1); sig <= 32; sig++ {

@@ -38,12 +38,16 @@ func (*Backend) Start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec) (sa
 	if err := validate(cmd, spec); err != nil {
 		return nil, err
 	}
-	tiers := []tier{userNamespace, landlockAlone}
+	tiers := []tier{userNamespace, hostProc, landlockAlone}
 	if isAdmin() {
-		tiers = []tier{userNamespace, rootNamespace, landlockAlone}
+		tiers = []tier{userNamespace, rootNamespace, hostProc, landlockAlone}
 	}
 	var no *noNamespaces
 	for _, t := range tiers {
+		// Nothing but Landlock keeps a program out of the processes that it sees.
+		if t == hostProc && (no.step != mountProc || landlockABI() == 0) {
+			continue
+		}
 		if t == landlockAlone && !mayMiss(spec, sandbox.LayerNamespaces) {
 			break
 		}
@@ -145,7 +149,7 @@ func (e *noNamespaces) hint() string {
 		return "run as an ordinary user, or with CAP_SYS_ADMIN"
 	}
 	if b, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && string(b) == "1\n" {
-		return "AppArmor restricts user namespaces here: install an AppArmor profile for sandbox-exec that allows userns"
+		return "AppArmor restricts user namespaces here: install packaging/apparmor/sandbox-exec, which permits them to this program alone, as /etc/apparmor.d/sandbox-exec, and run: apparmor_parser -r /etc/apparmor.d/sandbox-exec"
 	}
 	return "permit user namespaces (user.max_user_namespaces; in a container, its seccomp profile), or allow the layer to be missing"
 }
@@ -355,7 +359,7 @@ func surveyAndCompile(cmd *exec.Cmd, spec sandbox.Spec, id identity, tier tier, 
 		return nil, nil, err
 	}
 	h.cgroupTasks, h.cgroupInto, h.lacks = group.tasks, group.into, group.lacks
-	if contains(h.lacks, "pids") && tier == userNamespace && !id.admin {
+	if contains(h.lacks, "pids") && tier.user() && !id.admin {
 		h.rlimits = append(h.rlimits, processRlimit(spec.Limits)...)
 	}
 	s, err := compile(spec, h, t)
@@ -525,7 +529,7 @@ func (p *process) launch(cmd *exec.Cmd, tier tier, network sandbox.Network, bloc
 			flags |= unix.CLONE_NEWNET
 		}
 	}
-	if tier == userNamespace {
+	if tier.user() {
 		flags |= unix.CLONE_NEWUSER
 	}
 	if err := p.tell(helper.Packet{Kind: helper.Begin, A: flags, B: ignoredSignals()}); err != nil {
@@ -590,7 +594,7 @@ func (p *process) cloned(first int, id identity, tier tier) error {
 	p.pid = pid
 	step := "map user and group ids"
 	switch tier {
-	case userNamespace:
+	case userNamespace, hostProc:
 		err = mapIDs(pid, id)
 	case landlockAlone:
 		step = "open /proc"

@@ -25,6 +25,10 @@ type target struct {
 	keep []bool // descriptors from 3 on that the program gets
 }
 
+// mountProc is the step that a container refuses which masks a part of /proc
+// (mount_too_revealing in the kernel's fs/namespace.c).
+const mountProc = "mount proc on /proc"
+
 // refused are the errors by which kernels, containers and security modules say
 // that a process may not have namespaces of its own.
 var refused = []syscall.Errno{unix.EPERM, unix.EACCES, unix.ENOSYS}
@@ -203,7 +207,9 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 		b.loopback()
 	}
 	b.mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "", "no mount of ours shows outside").absent = refused
-	b.mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "", "only the own processes").absent = refused
+	if h.tier != hostProc {
+		b.mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "", "only the own processes").absent = refused
+	}
 
 	// Copies of what stays writable are taken before the root becomes
 	// read-only, and put back in their places after.
@@ -235,7 +241,7 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	b.masks()
 
 	// Shallow before deep, so that the most specific rule wins.
-	v := view{"/": true, "/dev": false, "/proc": false, tmpDir: !ownTmp}
+	v := view{"/": true, "/dev": false, "/proc": h.tier == hostProc, tmpDir: !ownTmp}
 	pinned := map[string]bool{}
 	for _, r := range rules[1:] {
 		switch {

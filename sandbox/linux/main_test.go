@@ -283,7 +283,7 @@ func tiers(t *testing.T) []tier {
 		out = append(out, rootNamespace)
 	}
 	if landlockABI() > 0 {
-		out = append(out, landlockAlone)
+		out = append(out, hostProc, landlockAlone)
 	}
 	return out
 }

@@ -61,6 +61,14 @@ var probes = map[string]func(args []string) error{
 		}
 		return err
 	},
+	"contained": func(a []string) error {
+		errno := map[string]syscall.Errno{"EPERM": unix.EPERM, "ENOSYS": unix.ENOSYS}[a[0]]
+		if err := refuseNamespaces(errno); err != nil {
+			return err
+		}
+		return contained(a[1], a[2])
+	},
+	"masked": func(a []string) error { return contained(a[0]) },
 	"unixserve": func(a []string) error {
 		l, err := net.Listen("unix", a[0])
 		if err != nil {

@@ -66,6 +66,9 @@ func TestPromises(t *testing.T) {
 			if out != "" {
 				got = "deny"
 			}
+			if tier == hostProc && words[0] == "procargs" {
+				continue // a process is not in that /proc by the number that it knows
+			}
 			if got != strings.TrimSpace(want) {
 				t.Errorf("%v, line %d: %q: %s (%s), want %s", tier, i+1, words, got, out, want)
 			}

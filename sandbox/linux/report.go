@@ -15,14 +15,18 @@ type tier uint8
 const (
 	userNamespace tier = iota // a user namespace of its own, and the others below it
 	rootNamespace             // root's own power makes the namespaces
+	hostProc                  // as userNamespace, for containers that mask a part of /proc: no other one can be mounted there
 	landlockAlone
 )
+
+// user says whether it has a user namespace of its own.
+func (t tier) user() bool { return t == userNamespace || t == hostProc }
 
 // mounts says whether the program sees mounts of its own.
 func (t tier) mounts() bool { return t != landlockAlone }
 
 func (t tier) String() string {
-	return [...]string{"namespaces", "namespaces", "landlock"}[t]
+	return [...]string{"namespaces", "namespaces", "namespaces", "landlock"}[t]
 }
 
 // report says what holds. It is built after the helper's word that every step
@@ -37,7 +41,15 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 		if spec.Network == sandbox.NetworkOff {
 			kinds += ", net"
 		}
-		r.Layers = append(r.Layers, sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Enforced, Detail: kinds})
+		l := sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Enforced, Detail: kinds}
+		if h.tier == hostProc {
+			l.State, l.Lost = sandbox.Weaker, "other processes of the container show in /proc, where Landlock keeps their memory and environment closed; a process is not there by the number that it knows"
+			l.Fix = "in a container, let it see all of /proc (--security-opt systempaths=unconfined in Docker, unmask=ALL in podman)"
+			if why != nil {
+				l.Why = why.Error()
+			}
+		}
+		r.Layers = append(r.Layers, l)
 	} else {
 		l := sandbox.Layer{
 			Name: sandbox.LayerNamespaces, State: sandbox.Missing,
@@ -67,7 +79,7 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 	priv := sandbox.Layer{Name: sandbox.LayerPrivileges, State: sandbox.Enforced, Detail: "no capabilities, no new privileges"}
 	if h.admin {
 		priv.Detail = "root over files and ids, of a user namespace; no new privileges"
-		if h.tier != userNamespace {
+		if !h.tier.user() {
 			priv.State, priv.Detail = sandbox.Weaker, "root over files and ids; no new privileges"
 			priv.Why = "no user namespace"
 			priv.Lost = "what a hole in the other layers gives is root's power over the host's files"

@@ -335,6 +335,9 @@ func (p *Project) Apply(to *Profile, trusted bool) (left []string, err error) {
 	if may(raises(to.Limits.OpenFiles, want.OpenFiles), "limits.open-files = %d", want.OpenFiles) && want.OpenFiles != 0 {
 		to.Limits.OpenFiles = want.OpenFiles
 	}
+	if may(raises(to.Limits.Tmp, want.Tmp), "limits.tmp") && want.Tmp != 0 {
+		to.Limits.Tmp = want.Tmp
+	}
 	if may(raises(to.Limits.FileSize, want.FileSize), "limits.file-size") && want.FileSize != 0 {
 		to.Limits.FileSize = want.FileSize
 	}

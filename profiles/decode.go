@@ -94,6 +94,7 @@ type limits struct {
 	CPUs      float64 `toml:"cpus"`
 	OpenFiles int64   `toml:"open-files"`
 	FileSize  string  `toml:"file-size"`
+	Tmp       string  `toml:"tmp"`
 }
 
 type environment struct {
@@ -231,6 +232,7 @@ func (c *checker) limits(in limits) (out sandbox.Limits, memoryShare float64) {
 	out.OpenFiles = c.count(in.OpenFiles, leastOpenFiles, math.MaxInt32, "limits", "open-files")
 	out.CPUs = c.cpus(in.CPUs, "limits", "cpus")
 	out.FileSize = c.size(in.FileSize, "limits", "file-size")
+	out.Tmp = c.size(in.Tmp, "limits", "tmp")
 	return out, memoryShare
 }
 

@@ -74,6 +74,7 @@ const (
 	NoticeNotOpened = "not-opened" // a path that was approved and that does not exist
 	NoticeOutput    = "output"     // output was not delivered
 	NoticeCleanup   = "cleanup"    // something of the run could not be removed
+	NoticeLimit     = "limit"      // a limit that the profile sets did not hold
 )
 
 // Task is a command that runs.
@@ -251,6 +252,9 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration, alone *os.
 		t.result.Notices = append(t.result.Notices, Notice{Kind: NoticeCleanup, Text: last.err.Error()})
 	}
 	t.result.setEnd(cause, last.exit)
+	if t.profile.Limits.Tmp > 0 && (t.profile.Tmp == "session" || t.result.Sandbox.Tier != "namespaces") {
+		t.result.Notices = append(t.result.Notices, Notice{Kind: NoticeLimit, Text: "limits.tmp did not hold: /tmp was on the disk, where nothing but its space limits it"})
+	}
 	t.result.Notices = append(t.result.Notices, unsigned(&t.result.Decision, &t.profile, &t.place)...)
 	if t.result.ExitCode > 0 && t.proc.Report().Tier == "namespaces" {
 		t.result.Notices = append(t.result.Notices, checkout(&t.result.Decision, t.guards, &t.place)...)

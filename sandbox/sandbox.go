@@ -83,6 +83,7 @@ type Limits struct {
 	CPUs      float64 // processors' worth of time
 	OpenFiles int64   // open descriptors of one process
 	FileSize  int64   // bytes of one file
+	Tmp       int64   // bytes in a /tmp that goes with the command, where it has a file system of its own
 }
 
 // Spec is what one process tree may do. The zero value may do nothing: no path

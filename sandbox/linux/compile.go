@@ -231,12 +231,13 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 
 	b.readOnly(h, "/")
 	b.dev(h, devices)
+	b.mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"+h.tmpSize(spec.Limits, 0), "own shared memory")
 	switch {
 	case !ownTmp:
 	case spec.Tmp != "":
 		b.place(tmp, tmpDir, "kept between calls")
 	default:
-		b.mount("tmpfs", tmpDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777", "gone at the end")
+		b.mount("tmpfs", tmpDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"+h.tmpSize(spec.Limits, spec.Limits.Tmp), "gone at the end")
 	}
 	b.masks()
 
@@ -499,7 +500,19 @@ func (b *builder) dev(h *host, devices []arg) {
 		}
 	}
 	b.mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, opts, "own terminals")
-	b.mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777", "own shared memory")
+}
+
+// tmpSize is the option of a file system in memory that may hold so many bytes,
+// 0 being the kernel's half of the memory. Where no cgroup counts its pages, the
+// limit of memory is one of each such file system, too.
+func (h *host) tmpSize(l sandbox.Limits, bytes int64) string {
+	if l.Memory > 0 && contains(h.lacks, "memory") && (bytes <= 0 || l.Memory < bytes) {
+		bytes = l.Memory
+	}
+	if bytes <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(",size=%d", bytes)
 }
 
 const (

@@ -334,3 +334,23 @@ func BenchmarkCompile(b *testing.B) {
 		set.encode()
 	}
 }
+
+func TestTmpSize(t *testing.T) {
+	for _, c := range []struct {
+		memory, tmp int64
+		lacks       []string
+		want        string
+	}{
+		{0, 0, nil, ""},
+		{1 << 30, 0, nil, ""}, // the cgroup counts it
+		{1 << 30, 1 << 20, nil, ",size=1048576"},
+		{1 << 30, 0, []string{"memory"}, ",size=1073741824"},
+		{1 << 30, 1 << 20, []string{"memory"}, ",size=1048576"},
+		{1 << 20, 1 << 30, []string{"pids", "memory"}, ",size=1048576"},
+		{sandbox.Unlimited, sandbox.Unlimited, []string{"memory"}, ""},
+	} {
+		if got := (&host{lacks: c.lacks}).tmpSize(sandbox.Limits{Memory: c.memory}, c.tmp); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

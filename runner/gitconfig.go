@@ -279,8 +279,12 @@ func formatGitConfig(settings []gitSetting) string {
 			b.WriteString("]\n")
 		}
 		b.WriteString("\t" + s.key)
+		value := s.value
+		if value == "" || value != strings.TrimSpace(value) || strings.ContainsAny(value, "\"\\#;\n\r\t\b") {
+			value = `"` + escape.Replace(value) + `"`
+		}
 		if !s.bare {
-			b.WriteString(` = "` + escape.Replace(s.value) + `"`)
+			b.WriteString(" = " + value)
 		}
 		b.WriteByte('\n')
 		last = s

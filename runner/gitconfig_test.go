@@ -56,17 +56,17 @@ func TestCheckGitConfig(t *testing.T) {
 		{
 			"a program and a remote", mine + "[remote \"o\"]\n\turl = a b;c\n[core]\n\tfsmonitor = evil\n",
 			[]string{"core.fsmonitor"},
-			"[core]\n\tsshcommand = \"ssh -F x\"\n[include]\n\tpath = \"y\"\n[core]\n\tbare = \"false\"\n[remote \"o\"]\n\turl = \"a b\"\n",
+			"[core]\n\tsshcommand = ssh -F x\n[include]\n\tpath = y\n[core]\n\tbare = false\n[remote \"o\"]\n\turl = a b\n",
 		},
 		{
 			"another value", strings.Replace(mine, "-F x", "-F z", 1),
 			[]string{"core.sshcommand"},
-			"[core]\n\tsshcommand = \"ssh -F x\"\n[include]\n\tpath = \"y\"\n[core]\n\tbare = \"false\"\n",
+			"[core]\n\tsshcommand = ssh -F x\n[include]\n\tpath = y\n[core]\n\tbare = false\n",
 		},
 		{
 			"one goes", "[core]\n\tsshCommand = ssh -F x\n",
 			[]string{"include.path"},
-			"[core]\n\tsshcommand = \"ssh -F x\"\n[include]\n\tpath = \"y\"\n",
+			"[core]\n\tsshcommand = ssh -F x\n[include]\n\tpath = y\n",
 		},
 		{"not understood", mine + "[", []string{"a line that git does not write"}, mine},
 	} {

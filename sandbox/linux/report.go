@@ -54,7 +54,7 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 		l := sandbox.Layer{
 			Name: sandbox.LayerNamespaces, State: sandbox.Missing,
 			Lost: "protected names in the workspace can be changed (told after the run); names and attributes of hidden files show; " +
-				"other processes show in /proc; no localhost when the network is off; no pseudo terminals; a tree that forks fast can outlive the command for a moment",
+				"other processes show in /proc; no localhost when the network is off; no pseudo terminals; strace, gdb, System V and POSIX message queues do not work; a tree that forks fast can outlive the command for a moment",
 		}
 		if why != nil {
 			l.Why, l.Fix = why.Error(), why.hint()

@@ -102,7 +102,7 @@ func TestParseRefuses(t *testing.T) {
 func TestUnknownKeyNamesTheKnownOnes(t *testing.T) {
 	_, err := Parse("my.toml", []byte("[limits]\nmemry = '1GiB'\n"))
 	var bad *Error
-	if !errors.As(err, &bad) || bad.Hint != "known here: memory, pids, cpus, open-files, file-size" {
+	if !errors.As(err, &bad) || bad.Hint != "known here: memory, pids, cpus, open-files, file-size, tmp" {
 		t.Errorf("hint %q", bad.Hint)
 	}
 }

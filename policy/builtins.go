@@ -197,6 +197,9 @@ func (f *frame) stateBuiltin(name string, c *command, st *state) {
 		f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
 		return
 	}
+	if name == "history" {
+		f.history(c, st)
+	}
 	if name == "getopts" {
 		if len(args) > 1 {
 			f.variable(args[1], c, st)
@@ -337,6 +340,29 @@ func (f *frame) runTraps(st *state) {
 			f.nested(t.code, f.lang, t.c, &later, stdin{})
 			f.j.repeat--
 		}
+	}
+}
+
+// history reads or writes a file with some options: Bash manual 9.2.
+func (f *frame) history(c *command, st *state) {
+	var file word
+	writes, reads := false, false
+	for _, a := range c.args() {
+		if a.mayBeOption() {
+			writes = writes || !a.literal() || strings.ContainsAny(a.text, "wa")
+			reads = reads || strings.ContainsAny(a.text, "rn")
+			continue
+		}
+		file = a
+	}
+	if file.text == "" {
+		file = word{text: "$HISTFILE", kind: dynamicWord}
+	}
+	if reads {
+		f.readPath(c, file, st, false)
+	}
+	if writes {
+		f.writePath(c, file, st)
 	}
 }
 

@@ -27,7 +27,7 @@ type Decision struct {
 type Target struct {
 	Action    Action   `json:"action"`
 	Argv      []string `json:"argv,omitempty"`     // process.exec: decoded words, wrappers peeled
-	Resource  string   `json:"resource,omitempty"` // path, host or name, by action
+	Resource  string   `json:"resource,omitempty"` // path, HOST[:PORT] or name, by action; "*" for a host that is not known
 	Wrappers  []string `json:"wrappers,omitempty"` // programs that start it, outermost first
 	Span      [2]int   `json:"span"`               // byte offsets in the script; of the enclosing command for text found inside a word
 	Verdict   Verdict  `json:"decision"`
@@ -56,8 +56,9 @@ const (
 type Request struct {
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`
-	Network string   `json:"network"`       // "none" or "host"
-	Env     []string `json:"env,omitempty"` // NAME=VALUE to set; ReadOnlyEnv for a read-only call
+	Network string   `json:"network"`         // "none" or "host"
+	Hosts   []string `json:"hosts,omitempty"` // HOST or HOST:PORT that the command names; it may ask for others
+	Env     []string `json:"env,omitempty"`   // NAME=VALUE to set; ReadOnlyEnv for a read-only call
 }
 
 // Decide judges a script in the dialect of s.Shell.
@@ -162,6 +163,8 @@ func (j *judge) decision(parse string) Decision {
 			d.Sandbox.Read = append(d.Sandbox.Read, it.Resource)
 		case it.Action == FileWrite && it.Reason == OutsideWrite && !contains(d.Sandbox.Write, it.Resource):
 			d.Sandbox.Write = append(d.Sandbox.Write, it.Resource)
+		case it.Action == NetworkTo && it.Resource != unknownHost && !contains(d.Sandbox.Hosts, it.Resource):
+			d.Sandbox.Network, d.Sandbox.Hosts = "host", append(d.Sandbox.Hosts, it.Resource)
 		case it.Action == NetworkTo || why == NetworkAccess || why == RemoteEffect || why == RemoteShell:
 			d.Sandbox.Network = "host"
 		}
@@ -193,7 +196,7 @@ func (j *judge) settle(it *item) {
 		set(Ask, StageDanger)
 	case possible != nil:
 		set(Ask, StageRule)
-		it.Rule, it.Detail, it.Dynamic = possible.Source, "may be a path that a rule denies", true
+		it.Rule, it.Detail, it.Dynamic = possible.Source, "may be one that a rule denies", true
 	case rule != nil && rule.Verdict == Ask:
 		set(Ask, StageRule)
 		it.Rule = rule.Source
@@ -212,6 +215,6 @@ func (j *judge) settle(it *item) {
 		set(Allow, StageDefault)
 	default:
 		set(Ask, StageDefault)
-		it.Grantable = !it.Dynamic
+		it.Grantable = !it.Dynamic && (it.Action != NetworkTo || it.Resource != unknownHost)
 	}
 }

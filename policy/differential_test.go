@@ -200,7 +200,11 @@ func (a *arena) clear(first, end int) error {
 			return err
 		}
 		for name, text := range a.files {
-			if err := os.WriteFile(filepath.Join(a.place(n), name), []byte(text), 0o755); err != nil {
+			mode := fs.FileMode(0o644)
+			if name == "d/a" {
+				mode = 0o755
+			}
+			if err := os.WriteFile(filepath.Join(a.place(n), name), []byte(text), mode); err != nil {
 				return err
 			}
 		}

@@ -6,7 +6,7 @@
 // words.go, state.go, shellexpr.go). Builtins, wrappers and nested shells are
 // peeled (builtins.go, run.go, wrappers.go), and each command is compared with
 // tables: programs and options that are proven read-only (readonly.go,
-// readonly_git.go), dangers (danger.go), environment variables (env.go) and the
+// readonly_git.go), dangers (danger.go), hosts (network.go, host.go), environment variables (env.go) and the
 // removal of the root or of home (breaker.go). What was found goes through one
 // fixed order of stages with the rules and the mode of the policy (decide.go,
 // rule.go). Most growth is a row in a table.

@@ -101,7 +101,7 @@ func (t Target) advice() string {
 		return byRule("a rule asks", t.Rule)
 	case t.Verdict == Ask && t.Reason == OutsideRead:
 		return "answer it, or make the path readable"
-	case t.Verdict == Ask && (t.Action == Tool || t.Action == NetworkTo):
+	case t.Verdict == Ask && (t.Action == Tool || t.Action == NetworkTo && t.Resource != unknownHost):
 		return "answer it, or add an allow rule: " + Escape(t.Resource)
 	case t.Verdict == Ask && t.Action == Exec && t.Grantable && len(suggestion(t.Argv)) < 80 && (&Rule{Verdict: Allow, Pattern: suggestion(t.Argv)}).check() == "":
 		return "answer it, or add an allow rule: " + Escape(suggestion(t.Argv))

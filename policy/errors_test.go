@@ -178,6 +178,19 @@ func TestJSON(t *testing.T) {
    "detail": "a person pushes",
    "rule": "p.toml:3",
    "grantable": false
+  },
+  {
+   "action": "network",
+   "resource": "*",
+   "span": [
+    41,
+    49
+   ],
+   "decision": "ask",
+   "layer": "default",
+   "reason": "network-access",
+   "detail": "connects to the hosts that it is set up for",
+   "grantable": false
   }
  ],
  "sandbox": {

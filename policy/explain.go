@@ -87,8 +87,8 @@ func (p *Policy) Suggest(script string, s Scope) []Rule {
 	}
 	var rules []Rule
 	for _, t := range d.Targets {
-		if t.Verdict != Ask {
-			continue
+		if t.Verdict != Ask || t.Action == NetworkTo && t.Reason == NetworkAccess {
+			continue // a rule for the command lets it connect
 		}
 		if t.Stage != StageDefault || !t.Grantable {
 			return nil

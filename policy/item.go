@@ -27,6 +27,7 @@ type item struct {
 	filePath
 	risk     risk
 	words    []word
+	by       []string   // network: the words of the command that connects
 	layers   [][]string // other words that ask and deny rules are tried on
 	denyOnly bool
 }

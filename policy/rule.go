@@ -212,7 +212,7 @@ func (j *judge) match(it *item) *Rule {
 	var found *Rule
 	for i := range j.policy.Rules {
 		r := &j.policy.Rules[i]
-		if r.action() != it.Action || found != nil && found.strictness() >= r.strictness() {
+		if !r.concerns(it) || found != nil && found.strictness() >= r.strictness() {
 			continue
 		}
 		if j.holds(r, it) {
@@ -222,15 +222,23 @@ func (j *judge) match(it *item) *Rule {
 	return found
 }
 
-// mayDeny returns a deny rule that could hold for a file target once its path
-// is known.
+// concerns reports whether the rule is tried on a target. One that allows a
+// command allows the connections that it makes, as far as no rule for hosts
+// asks or denies.
+func (r *Rule) concerns(it *item) bool {
+	return r.action() == it.Action || r.action() == Exec && r.Verdict == Allow && it.by != nil
+}
+
+// mayDeny returns a deny rule that could hold for a file or a host once it is
+// known.
 func (j *judge) mayDeny(it *item) *Rule {
-	if it.pattern == "" || !j.denyRules {
+	host := it.Action == NetworkTo && it.Dynamic
+	if it.pattern == "" && !host || !j.denyRules {
 		return nil
 	}
 	for i := range j.policy.Rules {
 		r := &j.policy.Rules[i]
-		if r.strictness() == Deny && r.action() == it.Action && j.mayMatchPath(r.Pattern, it.pattern) {
+		if r.strictness() == Deny && r.action() == it.Action && (host || j.mayMatchPath(r.Pattern, it.pattern)) {
 			return r
 		}
 	}
@@ -249,11 +257,15 @@ func (j *judge) holds(r *Rule, it *item) bool {
 	allow := r.Verdict == Allow
 	switch r.action() {
 	case Exec:
-		if len(it.Argv) == 0 {
+		argv := it.Argv
+		if it.by != nil {
+			argv = it.by
+		}
+		if len(argv) == 0 {
 			return false
 		}
 		if allow {
-			return matchArgv(r.Pattern, it.Argv, it.words, true)
+			return matchArgv(r.Pattern, argv, it.words, true)
 		}
 		if matchArgv(r.Pattern, it.Argv, it.words, false) {
 			return true

@@ -193,6 +193,9 @@ func (f *frame) run(c *command, st *state) flow {
 	}
 	if w := wrapperFor(base); w != nil {
 		f.localProgram(c, bare)
+		if w.reason == NetworkAccess {
+			f.connects(base, c, st, len(f.j.items))
+		}
 		return f.unwrap(w, c, st)
 	}
 	if lang, ok := shells[base]; ok {
@@ -202,7 +205,9 @@ func (f *frame) run(c *command, st *state) flow {
 		f.localProgram(c, bare)
 		return f.shell(c, lang, st)
 	}
+	first := len(f.j.items)
 	out := f.program(base, bare, c, st)
+	f.connects(base, c, st, first)
 	return flow{ok: *st, err: *st, out: out}
 }
 

@@ -17,23 +17,6 @@ const (
 	noticeGitConfig  = "git-config"
 )
 
-// fetchers are programs, with the words that follow, which need other machines.
-// Those that only sometimes do (go build, make) are not among them: they fail
-// for other reasons.
-var fetchers = []string{
-	"apk add", "apk update", "apt install", "apt update", "apt upgrade", "apt-get install", "apt-get update", "apt-get upgrade",
-	"aws", "brew install", "brew update", "bun add", "bun install", "bundle install", "bundle update",
-	"cargo add", "cargo fetch", "cargo install", "cargo search", "cargo update", "composer install", "composer require", "composer update",
-	"conda install", "curl", "dig", "dnf install", "docker pull", "ftp", "gcloud", "gem install", "gh",
-	"git clone", "git fetch", "git ls-remote", "git pull", "git push", "git submodule add", "git submodule update",
-	"go get", "go install", "go mod download", "go mod tidy", "helm", "host", "http", "kubectl", "nc", "ncat", "nslookup",
-	"npm add", "npm ci", "npm i", "npm install", "npm publish", "npm update", "npx",
-	"pip download", "pip install", "pip3 download", "pip3 install", "pipx install", "ping",
-	"pnpm add", "pnpm i", "pnpm install", "pnpm update", "poetry add", "poetry install", "poetry lock", "poetry update",
-	"python -m pip install", "python3 -m pip install", "rsync", "rustup", "scp", "sftp", "ssh", "telnet",
-	"uv add", "uv lock", "uv pip install", "uv sync", "uvx", "wget", "yarn add", "yarn install", "yum install",
-}
-
 // configWriters write the repository's configuration.
 var configWriters = []string{
 	"git branch --set-upstream-to", "git branch --unset-upstream", "git branch -u",
@@ -49,7 +32,7 @@ var configWriters = []string{
 // program's own message does not tell.
 func afterFailure(d policy.Decision, p *profiles.Profile) (out []runner.Notice) {
 	any := func(is func(policy.Target) bool) bool { return slices.ContainsFunc(d.Targets, is) }
-	if p.Network == sandbox.NetworkOff && any(func(t policy.Target) bool { return usesNetwork(t) || starts(t.Argv, fetchers) }) {
+	if p.Network == sandbox.NetworkOff && any(usesNetwork) {
 		out = append(out, runner.Notice{Kind: noticeNetworkOff, Text: "the network is off for this command; --net host opens it"})
 	}
 	if p.Workspace == sandbox.ReadWrite && p.GitConfig != "checked" && !slices.Contains(p.Unprotect, ".git/config") && any(writesGitConfig) {

@@ -123,8 +123,6 @@ func (w *writer) head() {
 	w.line("(allow dynamic-code-generation)              ; V8, JVM, LuaJIT")
 	w.comment("Hard links: which of the two names a filter is about is not known, so there are none.")
 	w.line("(deny file-link%s)", w.message())
-	w.comment("No program with set-user-ID or set-group-ID is left behind.")
-	w.line("(deny file-write-setugid%s)", w.message())
 	w.comment("Processes: start programs, signal and look at one's own only.")
 	w.line("(allow process-fork)")
 	w.line("(allow process-info* (target self))")
@@ -193,6 +191,8 @@ func (w *writer) files(t tree) {
 	for _, p := range t.pinned {
 		w.line("(pinned %s)", w.path(p))
 	}
+	w.comment("No program with set-user-ID or set-group-ID is left behind.")
+	w.line("(deny file-write-setugid%s)", w.message())
 }
 
 func (w *writer) rule(t tree, r sandbox.FileRule) {

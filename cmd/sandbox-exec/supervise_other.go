@@ -20,6 +20,10 @@ type launched struct {
 
 var errNoTasks = &sandbox.UnsupportedError{Layer: "background", Want: "Linux", Have: runtime.GOOS}
 
-func (e *env) launch() (launched, error)           { return launched{}, errNoTasks }
-func (e *env) inBackground(*flagSet) error         { return errNoTasks }
-func (e *env) supervise(f *flagSet, fg bool) error { return errNoTasks }
+func (e *env) launch() (launched, error)   { return launched{}, errNoTasks }
+func (e *env) inBackground(*flagSet) error { return errNoTasks }
+
+func (e *env) supervise(*flagSet, bool) error {
+	e.supervision = supervision{}
+	return errNoTasks
+}

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -88,6 +89,10 @@ func newCgroup(l sandbox.Limits) (*cgroup, error) {
 	for _, p := range parents {
 		var g group
 		if err = p.err; err == nil {
+			g, err = p.make(name)
+		}
+		for tries := 0; taken(err) && tries < 10; tries++ {
+			name := fmt.Sprintf("%s%d-%x", groupPrefix, os.Getpid(), rand.Uint64())
 			g, err = p.make(name)
 		}
 		if errors.Is(err, errNoCgroup) {
@@ -251,11 +256,20 @@ func (p parent) make(name string) (group, error) {
 		return g, cgroupError("mkdir "+g.path, err)
 	}
 	var err error
-	if g.lock, err = lockGroup(g.path); err != nil {
+	if g.lock, err = lockGroup(g.path); err == nil {
+		_, err = os.Lstat(g.path)
+	}
+	if err != nil {
 		unix.Rmdir(g.path)
 		return g, cgroupError("lock "+g.path, err)
 	}
 	return g, nil
+}
+
+// taken says that somebody who sweeps took a new group for a leftover, before
+// it was locked.
+func taken(err error) bool {
+	return err != nil && !errors.Is(err, errNoCgroup) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK))
 }
 
 func lockGroup(path string) (*os.File, error) {
@@ -280,10 +294,8 @@ func sweepGroups(parents []parent) {
 			continue
 		}
 		for _, e := range entries {
-			rest, ours := strings.CutPrefix(e.Name(), groupPrefix)
-			maker, _, _ := strings.Cut(rest, "-")
-			pid, err := strconv.Atoi(maker)
-			if !ours || err != nil || pid <= 0 || unix.Kill(pid, 0) != unix.ESRCH {
+			// The maker's process id says nothing: it may be another's by now.
+			if !strings.HasPrefix(e.Name(), groupPrefix) {
 				continue
 			}
 			path := filepath.Join(p.dir, e.Name())

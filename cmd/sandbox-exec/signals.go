@@ -121,7 +121,9 @@ func (r *relay) to(t *runner.Task) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.task = t
-	go follow(t)
+	if !r.tool { // there the time-out has to run on
+		go follow(t)
+	}
 }
 
 // follow stops us when the command has stopped itself, as vim does for ^Z, so

@@ -47,6 +47,7 @@ var imports = map[string][]string{
 	"examples":           {},
 	"examples/approve":   {"policy", "runner"},
 	"examples/embed":     {"policy", "runner"},
+	"scripts/bench":      {"runner", "golang.org/x/sys/unix"},
 	"scripts/genseccomp": {"sandbox/linux/filters", "github.com/seccomp/libseccomp-golang", "golang.org/x/sys/unix"},
 	"scripts/testsum":    {},
 }
@@ -56,7 +57,7 @@ var imports = map[string][]string{
 var restricted = map[string][]string{
 	"flag": {"scripts/genseccomp", "scripts/testsum"},
 	"log":  {"examples/approve", "examples/embed", "scripts/genseccomp", "scripts/testsum"},
-	"os/exec": {
+	"os/exec": {"scripts/bench",
 		"sandbox", "sandbox/linux", "sandbox/darwin", "sandbox/darwin/internal/process", "runner",
 		"cmd/sandbox-exec", "cmd/sandbox-exec/selftest", "scripts/genseccomp",
 	},

@@ -1,51 +1,36 @@
 #!/bin/bash
-# What a start costs beyond the bare shell's, beside bubblewrap's with its own
-# namespaces: medians of ROUNDS rounds in which the three take turns.
+# What a sandbox costs, beside the bare command and every peer in PATH: see
+# bench/main.go. As root workspaces are on a tmpfs, which is made for it; else in
+# the home. An idle machine is asked for; the load is printed.
 #
-#	scripts/bench.sh [ROUNDS]
+#	scripts/bench.sh [-rounds N] [-parts start,throughput,inside,memory,growth] [-files N] [-json FILE]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x bin/sandbox-exec ] || make -s build
-command -v bwrap >/dev/null || { echo "bench: bwrap is missing (Debian: bubblewrap)" >&2; exit 1; }
-workspace=$(mktemp -d /var/tmp/sandbox-exec-bench.XXXXXX)
-trap 'rm -rf "$workspace"' EXIT
-python3 - "$PWD/bin/sandbox-exec" "$workspace" "${1:-300}" <<'EOP'
-import os, statistics, sys, time
 
-program, workspace, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
-os.chdir(workspace)
-command = ["/bin/sh", "-c", "true"]
-lines = {
-    "bare": command,
-    "bwrap": ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-              "--tmpfs", "/tmp", "--bind", workspace, workspace, "--chdir", workspace, *command],
-    "sandbox-exec": [program, "-q", "--profile", "workspace", "--", *command],
-}
-times = {name: [] for name in lines}
+if [ "$(id -u)" = 0 ] && [ -z "${SANDBOX_EXEC_BENCH:-}" ]; then
+	# Mounts of our own are gone with us.
+	exec env SANDBOX_EXEC_BENCH=1 unshare --mount --propagation private "$0" "$@"
+fi
+# Not below /tmp or /var/tmp, which not every sandbox shares with its commands.
+dir=$(mktemp -d "$HOME/sandbox-exec-bench.XXXXXX")
+[ -z "${SANDBOX_EXEC_BENCH:-}" ] || mount -t tmpfs -o mode=755,size=6g,nr_inodes=0 tmpfs "$dir"
+trap '[ -z "${SANDBOX_EXEC_BENCH:-}" ] || umount -l "$dir"; rm -rf "$dir"' EXIT
+mkdir "$dir/bin"
+entry=$(sed -n 's/^ENTRY = //p' Makefile)
+cp bin/sandbox-exec "$dir/bin/sandbox-exec"
+CGO_ENABLED=0 go build -trimpath -ldflags "-s -w $entry" -o "$dir/bin/bench" ./scripts/bench
+CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$dir/bin/bench-plain" ./scripts/bench
 
-
-def run(argv):
-    start = time.perf_counter()
-    _, status = os.waitpid(os.posix_spawnp(argv[0], argv, os.environ), 0)
-    spent = time.perf_counter() - start
-    if status:
-        sys.exit(f"bench: {' '.join(argv)}: status {status}")
-    return spent
-
-
-for i in range(rounds + 5):
-    order = list(lines)
-    order = order[i % 3:] + order[:i % 3]
-    for name in order:
-        spent = run(lines[name])
-        if i >= 5:  # the first rounds fill caches
-            times[name].append(spent * 1e3)
-
-bare = statistics.median(times["bare"])
-print(f"{'':14} {'median':>9} {'overhead':>9}   ms, {rounds} rounds, uid {os.getuid()}, {os.cpu_count()} processors")
-over = {}
-for name, spent in times.items():
-    over[name] = statistics.median(spent) - bare
-    print(f"{name:14} {statistics.median(spent):9.3f} {over[name]:9.3f}")
-print(f"sandbox-exec / bwrap: {over['sandbox-exec'] / over['bwrap']:.2f}")
-EOP
+# Where namespaces are refused: a user namespace in which no other can be made, and
+# no power to make the rest.
+refused=()
+if unshare -Ur true 2>/dev/null; then
+	cat >"$dir/bin/refused" <<-'EOR'
+		#!/bin/sh
+		exec unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec setpriv --inh-caps=-all --bounding-set=-all "$@"' sh "$@"
+	EOR
+	chmod 755 "$dir/bin/refused"
+	refused=(-refused "$dir/bin/refused")
+fi
+"$dir/bin/bench" -program "$dir/bin/sandbox-exec" -plain "$dir/bin/bench-plain" -dir "$dir" "${refused[@]}" "$@"

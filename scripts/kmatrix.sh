@@ -2,7 +2,7 @@
 # Runs the self-test and the tests of sandbox/linux inside other kernels, as root
 # and as an ordinary user, and prints one table. Kernels are Debian's, fetched from
 # the mirror that apt is set up with; they run under qemu, with KVM where that boots
-# them, else emulated: about 40 s of one processor a line.
+# them, else emulated: about a minute of one processor a line.
 #
 #	scripts/kmatrix.sh [-k KERNELS] [-v VARIANTS] [-j JOBS] [-s] [-o FILE]
 #
@@ -11,6 +11,9 @@
 #	-j  virtual machines at once (default: 1)
 #	-s  the self-test alone, without the tests of sandbox/linux
 #	-o  write what the self-tests said to FILE, one JSON object a line
+#
+# KMATRIX_TIMEOUT is how many seconds a virtual machine has (default: 900), KMATRIX_KEEP=1
+# keeps what they wrote.
 #
 # Exit status: 0 if every line is as it has to be, 1 if one is not, 2 if this
 # machine cannot run it, which it says.
@@ -54,7 +57,8 @@ for tool in qemu-system-x86_64 busybox cpio python3; do
 done
 
 work=$(mktemp -d /var/tmp/sandbox-exec-kmatrix.XXXXXX)
-trap '[ -n "${KMATRIX_KEEP:-}" ] || rm -rf "$work"' EXIT
+# A virtual machine is the grandchild of a job.
+trap 'for job in $(jobs -p); do pkill -P "$job" || true; done; [ -n "${KMATRIX_KEEP:-}" ] || rm -rf "$work"' EXIT
 
 # apt with lists of its own, from the sites, keys and proxies of this machine's. A
 # suite that the mirror no longer has is left out.

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Installs what the tests need and this machine lacks: Debian and Ubuntu
 # packages, as root or by sudo. Elsewhere it says what is missing.
+#
+#	scripts/deps.sh [kernels]    with what scripts/kmatrix.sh needs, too
 set -euo pipefail
 
 missing=()
@@ -25,6 +27,11 @@ need curl curl
 need util-linux setpriv unshare
 need procps ps
 need bubblewrap bwrap
+if [ "${1:-}" = kernels ]; then
+	need qemu-system-x86 qemu-system-x86_64
+	need busybox-static busybox
+	need cpio cpio
+fi
 [ -e /usr/include/seccomp.h ] || missing+=(libseccomp-dev)
 [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
 

@@ -25,8 +25,11 @@ var imports = map[string][]string{
 	// The vocabulary knows neither commands nor backends.
 	"sandbox": {},
 
+	// It is outside of the sandbox and reads what comes from inside.
+	"sandbox/relay": {"sandbox", "golang.org/x/net/dns/dnsmessage"},
+
 	"sandbox/linux": {
-		"sandbox", "sandbox/linux/internal/helper",
+		"sandbox", "sandbox/relay", "sandbox/linux/internal/helper",
 		"github.com/containerd/cgroups/v3", "github.com/landlock-lsm/go-landlock/landlock/syscall", "golang.org/x/sys/unix",
 	},
 	// It is initialised before all others, so it has almost none.
@@ -61,7 +64,7 @@ var restricted = map[string][]string{
 		"sandbox", "sandbox/linux", "sandbox/darwin", "sandbox/darwin/internal/process", "runner",
 		"cmd/sandbox-exec", "cmd/sandbox-exec/selftest", "scripts/genseccomp",
 	},
-	"net":    {},
+	"net":    {"sandbox/relay", "sandbox/linux"},
 	"plugin": {},
 }
 

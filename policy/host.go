@@ -190,6 +190,19 @@ func ParseHostPattern(s string) (HostPattern, error) {
 	return p, nil
 }
 
+// Host is the one host that the pattern stands for; the zero value if there are
+// more.
+func (p HostPattern) Host() Host {
+	if p.below || p.all {
+		return Host{}
+	}
+	return p.host
+}
+
+// Port is the port that the pattern names, 0 for every one; named is false where
+// it names none.
+func (p HostPattern) Port() (port int, named bool) { return max(p.port, 0), p.port != 0 }
+
 // Matches reports whether the pattern holds for a connection, in the sense of
 // what denies and asks: without a port in the pattern every port counts, and a
 // port that is not known (0) counts as the one in the pattern.

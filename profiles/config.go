@@ -32,6 +32,8 @@ type Config struct {
 	Read, Write, Hide  []string // as in Profile
 	GitConfig, GitSign string   // "" = the profile's
 	Toolchains         map[string]string
+	AllowHosts         []string // as in Profile
+	DenyHosts          []string
 	Pass               []string
 	Set                map[string]string
 
@@ -43,9 +45,11 @@ type Config struct {
 }
 
 type configFile struct {
-	Profile string `toml:"profile"`
-	Mode    string `toml:"mode"`
-	Files   struct {
+	Profile    string   `toml:"profile"`
+	Mode       string   `toml:"mode"`
+	AllowHosts []string `toml:"allow-hosts"`
+	DenyHosts  []string `toml:"deny-hosts"`
+	Files      struct {
 		Read  []string `toml:"read"`
 		Write []string `toml:"write"`
 		Hide  []string `toml:"hide"`
@@ -93,6 +97,8 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 		GitConfig:     in.Git.Config,
 		GitSign:       in.Git.Sign,
 		Toolchains:    in.Toolchains,
+		AllowHosts:    in.AllowHosts,
+		DenyHosts:     in.DenyHosts,
 		Reviewer:      in.Auto.Reviewer,
 		ReviewTimeout: check.duration(in.Auto.Timeout, "auto", "timeout"),
 	}
@@ -101,6 +107,7 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 	}
 	check.git(in.Git)
 	check.toolchains(in.Toolchains)
+	check.hosts(in.AllowHosts, in.DenyHosts)
 	check.each(c.Read, rooted, "files", "read")
 	check.each(c.Write, rooted, "files", "write")
 	check.each(c.Hide, rootedOrName, "files", "hide")
@@ -123,6 +130,8 @@ func (c *Config) Apply(p *Profile) {
 	p.Hide = slices.Concat(p.Hide, c.Hide)
 	p.GitConfig, p.GitSign = cmp.Or(c.GitConfig, p.GitConfig), cmp.Or(c.GitSign, p.GitSign)
 	p.setToolchains(c.Toolchains)
+	p.AllowHosts = slices.Concat(p.AllowHosts, c.AllowHosts)
+	p.DenyHosts = slices.Concat(p.DenyHosts, c.DenyHosts)
 	p.addEnvironment(c.Pass, c.Set)
 }
 
@@ -161,7 +170,10 @@ type Project struct {
 
 	Mode    *policy.Mode     // nil = the profile's
 	Network *sandbox.Network // nil = the profile's
-	Rules   []policy.Rule
+	// As in Profile.
+	AllowHosts, DenyHosts []string
+
+	Rules []policy.Rule
 
 	Hide, Protect          []string // as in Profile
 	Read, Write, Unprotect []string
@@ -175,9 +187,11 @@ type Project struct {
 }
 
 type projectFile struct {
-	Mode    string  `toml:"mode"`
-	Network *string `toml:"network"`
-	Files   struct {
+	Mode       string   `toml:"mode"`
+	Network    *string  `toml:"network"`
+	AllowHosts []string `toml:"allow-hosts"`
+	DenyHosts  []string `toml:"deny-hosts"`
+	Files      struct {
 		Hide      []string `toml:"hide"`
 		Protect   []string `toml:"protect"`
 		Read      []string `toml:"read"`
@@ -232,9 +246,12 @@ func ParseProject(name string, data []byte) (*Project, error) {
 		GitConfig:  in.Git.Config,
 		GitSign:    in.Git.Sign,
 		Toolchains: in.Toolchains,
+		AllowHosts: in.AllowHosts,
+		DenyHosts:  in.DenyHosts,
 	}
 	check.git(in.Git)
 	check.toolchains(in.Toolchains)
+	check.hosts(in.AllowHosts, in.DenyHosts)
 	if in.Network != nil {
 		n := sandbox.Network(check.choice(*in.Network, networkNames, "network"))
 		p.Network = &n
@@ -294,11 +311,13 @@ func (p *Project) Apply(to *Profile, trusted bool) (left []string, err error) {
 
 	to.Hide = slices.Concat(to.Hide, p.Hide)
 	to.Protect = slices.Concat(to.Protect, p.Protect)
+	to.DenyHosts = slices.Concat(to.DenyHosts, p.DenyHosts)
 	for _, list := range []struct {
 		key    string
 		values []string
 		add    *[]string
 	}{
+		{"allow-hosts", p.AllowHosts, &to.AllowHosts},
 		{"files.read", p.Read, &to.ProjectRead},
 		{"files.write", p.Write, &to.ProjectWrite},
 		{"files.unprotect", p.Unprotect, &to.Unprotect},
@@ -368,7 +387,7 @@ func bytesOf(limit int64, share float64) (int64, error) {
 	return int64(float64(all) * share), err
 }
 
-var networkNames = []string{"off", "host"}
+var networkNames = []string{"off", "localhost", "allow", "host"}
 
 // mode reads a mode; nil if there is no text.
 func (c *checker) mode(text string) *policy.Mode {

@@ -84,3 +84,12 @@ type systemRow struct {
 	Below  bool   `toml:"below"`
 	Reason string `toml:"reason"`
 }
+
+type hostRow struct {
+	Set    string `toml:"set"`
+	File   string `toml:"file"`
+	Env    string `toml:"env"`
+	Keys   string `toml:"keys"`
+	Bare   bool   `toml:"bare"`
+	Source string `toml:"source"`
+}

@@ -24,12 +24,12 @@ func TestRows(t *testing.T) {
 				}
 				return ""
 			}
-			id := strings.Join([]string{text("OS"), text("In"), text("Env"), text("Path"), text("Name"), text("Pattern")}, " ")
+			id := strings.Join([]string{text("OS"), text("In"), text("Env"), text("Path"), text("File"), text("Name"), text("Pattern")}, " ")
 			if seen[id] {
 				t.Errorf("%s: twice: %s", d.file, id)
 			}
 			seen[id] = true
-			if text("Reason") == "" {
+			if row.FieldByName("Reason").IsValid() && text("Reason") == "" {
 				t.Errorf("%s: no reason: %s", d.file, id)
 			}
 			if row.FieldByName("Source").IsValid() && text("Source") == "" {
@@ -125,6 +125,20 @@ func TestRowsAreWellFormed(t *testing.T) {
 	for _, row := range cacheRows {
 		if !variable.MatchString(row.Name) || !strings.HasPrefix(row.Value, "{cache}/") && !strings.HasPrefix(row.Value, "{home}/") {
 			t.Errorf("caches.toml: %+v", row)
+		}
+	}
+	for _, row := range hostRows {
+		file := regexp.MustCompile(`^(\$[A-Za-z_]+|\{git\})`).ReplaceAllString(row.File, "/x")
+		switch {
+		case row.Set == "" || (row.Env == "") == (row.File == ""):
+			t.Errorf("hosts.toml: want a set, and a file or a variable: %+v", row)
+		case row.Env == "":
+			clean("hosts.toml", file)
+		case !variable.MatchString(strings.TrimSuffix(row.Env, "*")) || row.Keys != "":
+			t.Errorf("hosts.toml: %+v", row)
+		}
+		if row.Keys != strings.ToLower(row.Keys) {
+			t.Errorf("hosts.toml: keys are compared in lower case: %+v", row)
 		}
 	}
 	for _, row := range disposableRows {

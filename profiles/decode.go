@@ -49,6 +49,9 @@ type profileFile struct {
 	Ask          string            `toml:"ask"`
 	Stdin        string            `toml:"stdin"`
 	Network      string            `toml:"network"`
+	AllowHosts   []string          `toml:"allow-hosts"`
+	DenyHosts    []string          `toml:"deny-hosts"`
+	ServerName   string            `toml:"server-name"`
 	Require      []string          `toml:"require"`
 	AllowMissing []string          `toml:"allow-missing"`
 	Files        files             `toml:"files"`
@@ -146,6 +149,8 @@ func Parse(name string, data []byte) (*Profile, error) {
 		Tmp:          in.Files.Tmp,
 		Require:      in.Require,
 		AllowMissing: in.AllowMissing,
+		AllowHosts:   in.AllowHosts,
+		DenyHosts:    in.DenyHosts,
 		Read:         in.Files.Read,
 		Write:        in.Files.Write,
 		Hide:         in.Files.Hide,
@@ -165,6 +170,8 @@ func Parse(name string, data []byte) (*Profile, error) {
 	}
 	p.Workspace = sandbox.Access(check.choice(in.Files.Workspace, []string{"none", "read-only", "read-write"}, "files", "workspace"))
 	p.Network = sandbox.Network(check.choice(in.Network, networkNames, "network"))
+	check.hosts(in.AllowHosts, in.DenyHosts)
+	p.ServerName = sandbox.ServerName(check.choice(in.ServerName, []string{"if-present", "require", "off"}, "server-name"))
 	check.choice(in.Ask, []string{"deny", "prompt", "allow"}, "ask")
 	check.choice(in.Stdin, []string{"null", "inherit"}, "stdin")
 	check.choice(in.Files.Tmp, []string{"private", "session"}, "files", "tmp")
@@ -223,6 +230,11 @@ func (c *checker) each(values []string, valid func(string) error, key ...string)
 	for _, v := range values {
 		c.that(valid(v), key...)
 	}
+}
+
+func (c *checker) hosts(allow, deny []string) {
+	c.each(allow, func(entry string) error { return CheckHost(entry, true) }, "allow-hosts")
+	c.each(deny, func(entry string) error { return CheckHost(entry, false) }, "deny-hosts")
 }
 
 // limits reads limits; what is left out is zero.

@@ -179,7 +179,7 @@ func TestParseNothing(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	if got := strings.Join(Names(), " "); got != "ci readonly workspace" {
+	if got := strings.Join(Names(), " "); got != "ci readonly workspace-net workspace" {
 		t.Errorf("names %q", got)
 	}
 	for _, name := range Names() {

@@ -56,7 +56,7 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 	if _, ok := values["PATH"]; !ok {
 		set["PATH"] = defaultPath
 	}
-	if p.Network == sandbox.NetworkOff {
+	if p.Network <= sandbox.NetworkLocalhost {
 		for _, row := range offlineRows {
 			set[row.Name] = row.Value
 		}
@@ -76,6 +76,10 @@ func (p *Profile) Environ(parent []string, place Place) (env, removed []string) 
 	}
 	for _, row := range passRows {
 		for name := range named(values, row.Name) {
+			// A proxy is reached by its address, which only the host's network has.
+			if p.Network != sandbox.NetworkHost && strings.HasSuffix(strings.ToLower(name), "_proxy") {
+				continue
+			}
 			if !holdsPassword(values[name]) {
 				pass(name)
 			}

@@ -38,7 +38,13 @@ type Profile struct {
 	// between the runs in one workspace). Empty means "private".
 	Tmp     string
 	Network sandbox.Network
-	Limits  sandbox.Limits
+	// AllowHosts are the hosts that NetworkAllow lets through, as
+	// policy.ParseHostPattern reads them, and sets of them, "@npm", that the
+	// person's tools are set to. DenyHosts wins over it, as do the Rules that
+	// deny a host.
+	AllowHosts, DenyHosts []string
+	ServerName            sandbox.ServerName
+	Limits                sandbox.Limits
 	// MemoryShare is the part of the machine's memory, above 0 and at most 1,
 	// that becomes Limits.Memory where that is zero. Zero means no such rule.
 	MemoryShare float64

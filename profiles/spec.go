@@ -82,6 +82,11 @@ func (p *Profile) Spec(place Place) (sandbox.Spec, error) {
 		Require:      p.Require,
 		AllowMissing: p.AllowMissing,
 	}
+	if p.Network == sandbox.NetworkAllow {
+		if spec.Hosts, err = p.hosts(&place); err != nil {
+			return sandbox.Spec{}, err
+		}
+	}
 	if p.Workspace == sandbox.ReadWrite {
 		if spec.Protect, err = p.protected(&place); err != nil {
 			return sandbox.Spec{}, err

@@ -32,6 +32,7 @@ var dataFiles = []struct {
 	{"sockets.toml", "signing", "signingRows", signingRows},
 	{"disposable.toml", "disposable", "disposableRows", disposableRows},
 	{"system.toml", "system", "systemRows", systemRows},
+	{"hosts.toml", "host", "hostRows", hostRows},
 }
 
 // readRows decodes one data file, strictly, into the types of its tables.
@@ -70,6 +71,7 @@ func TestTables(t *testing.T) {
 		for _, d := range dataFiles {
 			printTable(&b, d.table, readRows(t, d.file)[d.key])
 		}
+		hostRows = readRows(t, "hosts.toml")["host"].Interface().([]hostRow) // the profiles name its sets
 		b.WriteString("\nvar builtinProfiles = []Profile{\n")
 		for _, p := range readBuiltins(t) {
 			b.WriteString("\t" + printStruct(reflect.ValueOf(p)) + ",\n")

@@ -25,7 +25,7 @@ const (
 // Holds is what the sandbox will hold a command to in spite of a yes.
 type Holds struct {
 	Workspace string   `json:"workspace"` // access to it: "none", "read-only" or "read-write"
-	Network   string   `json:"network"`   // "off" or "host"
+	Network   string   `json:"network"`   // "off", "localhost", "allow" or "host"
 	Read      []string `json:"read"`      // paths that the yes opens for reading
 	Write     []string `json:"write"`     // paths that the yes opens for writing
 }

@@ -46,6 +46,8 @@ type Result struct {
 	Output   Output
 	Decision policy.Decision
 	Sandbox  sandbox.Report
+	// Contacts are the hosts that it asked for, where the network is NetworkAllow.
+	Contacts []sandbox.Contact
 	Notices  []Notice
 
 	Started time.Time
@@ -247,6 +249,7 @@ func (t *Task) see(ctx context.Context, timeout, grace time.Duration, alone *os.
 		t.result.Notices = append(t.result.Notices, t.watch.finish(t.names, t.proc.Report().Tier == "namespaces")...)
 	}
 	t.result.Usage = last.exit.Usage
+	t.result.Contacts = last.exit.Contacts
 	t.result.Sandbox = t.proc.Report()
 	if last.err != nil {
 		t.result.Notices = append(t.result.Notices, Notice{Kind: NoticeCleanup, Text: last.err.Error()})

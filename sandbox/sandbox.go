@@ -62,16 +62,6 @@ type Name struct {
 	Reason string
 }
 
-// Network is what a process may reach. The zero value is off.
-type Network uint8
-
-const (
-	NetworkOff  Network = iota // nothing but an own loopback where the system has one
-	NetworkHost                // the host's network
-)
-
-func (n Network) String() string { return [...]string{"off", "host"}[n] }
-
 // Unlimited lifts a limit.
 const Unlimited = -1
 
@@ -95,6 +85,7 @@ type Spec struct {
 	Protect   []Name
 	Tmp       string // directory that becomes /tmp; "" = a private one that is gone at the end
 	Network   Network
+	Hosts     Hosts // what NetworkAllow lets through
 	Limits    Limits
 	Sockets   []string // pathname sockets that stay reachable
 	// AllowMissing names layers without which the command may run; all others
@@ -164,6 +155,9 @@ type Exit struct {
 	OOM     bool               // the memory cap killed a process of the tree
 	PIDsMax bool               // the process cap refused a fork
 	Usage   Usage
+	// Contacts are the hosts that were asked for, in the order of the first
+	// time, where the Network was NetworkAllow.
+	Contacts []Contact
 }
 
 // Process is a confined process tree that runs.

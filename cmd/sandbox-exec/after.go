@@ -3,6 +3,7 @@ package main
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
@@ -14,6 +15,7 @@ import (
 // Kinds of notices about commands that failed.
 const (
 	noticeNetworkOff = "network-off"
+	noticeHost       = "host-refused"
 	noticeGitConfig  = "git-config"
 )
 
@@ -32,14 +34,53 @@ var configWriters = []string{
 // program's own message does not tell.
 func afterFailure(d policy.Decision, p *profiles.Profile) (out []runner.Notice) {
 	any := func(is func(policy.Target) bool) bool { return slices.ContainsFunc(d.Targets, is) }
-	if p.Network == sandbox.NetworkOff && any(usesNetwork) {
-		out = append(out, runner.Notice{Kind: noticeNetworkOff, Text: "the network is off for this command; --net host opens it"})
+	if p.Network <= sandbox.NetworkLocalhost && any(usesNetwork) {
+		out = append(out, runner.Notice{Kind: noticeNetworkOff, Text: "the network is off for this command; --allow-host NAME opens a host, --net host everything"})
 	}
 	if p.Workspace == sandbox.ReadWrite && p.GitConfig != "checked" && !slices.Contains(p.Unprotect, ".git/config") && any(writesGitConfig) {
 		out = append(out, runner.Notice{
 			Kind: noticeGitConfig, Path: ".git/config",
 			Text: `.git/config is protected from this command; --unprotect .git/config lets it change that, git.config = "checked" in the configuration lets all change it and puts back what runs programs`,
 		})
+	}
+	return out
+}
+
+// hostPort is HOST:PORT as --allow-host reads it.
+func hostPort(host string, port uint16) string {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + strconv.Itoa(int(port))
+}
+
+// refusedHosts says to which hosts there was no connection, why, and what would
+// let it through.
+func refusedHosts(contacts []sandbox.Contact) (out []runner.Notice) {
+	const enough = 5
+	for _, c := range contacts {
+		if c.Allowed && c.Why == "" {
+			continue
+		}
+		if len(out) == enough {
+			return append(out, runner.Notice{Kind: noticeHost, Text: "further hosts were refused; --report has them all"})
+		}
+		host := c.Host
+		if c.Port != 0 && c.Port != 80 && c.Port != 443 {
+			host = hostPort(c.Host, c.Port)
+		}
+		text := host + " was refused: "
+		switch {
+		case c.Allowed || c.Why != "":
+			text = "no connection to " + host + ": " + c.Why
+		case c.Rule != "":
+			text += "the rule " + c.Rule + " forbids it"
+		case profiles.CheckHost(host, true) != nil:
+			text += "it is no name of a host"
+		default:
+			text += "no rule names it; --allow-host " + quote(host) + " opens it"
+		}
+		out = append(out, runner.Notice{Kind: noticeHost, Text: text})
 	}
 	return out
 }

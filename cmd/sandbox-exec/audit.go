@@ -42,6 +42,7 @@ type entry struct {
 	Layers    map[string]string `json:"layers,omitempty"`
 	Usage     *sandbox.Usage    `json:"usage,omitempty"`
 	Notices   []runner.Notice   `json:"notices,omitempty"`
+	Hosts     []sandbox.Contact `json:"hosts,omitempty"`
 }
 
 // openAudit opens the file, before anything runs. nil means that none is
@@ -93,7 +94,7 @@ func (r *report) record(log *os.File, ended error, sync bool) error {
 		Version: 1, Time: r.Started, UID: os.Getuid(), PID: os.Getpid(),
 		Origin: r.Origin, Profile: r.Profile, Mode: r.Mode, Workspace: r.Space, Cwd: r.Cwd, Command: r.Command, Argv: r.Argv,
 		Answered: r.Answered, Ran: r.Ran, Cause: r.Cause, ExitCode: r.ExitCode, Signal: r.Signal, Status: r.Status,
-		Error: r.Error, Usage: r.Usage, Notices: r.Notices,
+		Error: r.Error, Usage: r.Usage, Notices: r.Notices, Hosts: r.Hosts,
 	}
 	if d := r.Decision; d != nil {
 		e.Verdict = d.Verdict.String()

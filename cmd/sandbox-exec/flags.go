@@ -35,7 +35,9 @@ func commonFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "write", Usage: "make `PATH` writable, even a secret"},
 		&cli.StringSliceFlag{Name: "hide", Usage: "hide `PATH`"},
 		&cli.StringFlag{Name: "session", Usage: "this call belongs to session `ID`, whose answers hold for it (default: that of the terminal)"},
-		&cli.StringFlag{Name: "net", Usage: "network: `off|host`"},
+		&cli.StringFlag{Name: "net", Usage: "network: `off|localhost|allow|host`"},
+		&cli.StringSliceFlag{Name: "allow-host", Usage: "let the command connect to `NAME[:PORT]`, *.NAME or a set such as @npm; with --net allow"},
+		&cli.StringSliceFlag{Name: "deny-host", Usage: "never let it connect to `NAME[:PORT]`"},
 	}
 }
 
@@ -327,12 +329,7 @@ func (e *env) profile(f *flagSet, settings *runner.Settings) (*profiles.Profile,
 	p.Read = slices.Concat(p.Read, f.paths("read", true))
 	p.Write = slices.Concat(p.Write, f.paths("write", true))
 	p.Hide = slices.Concat(p.Hide, f.paths("hide", false))
-	switch f.choice("net", "off", "host") {
-	case "off":
-		p.Network = sandbox.NetworkOff
-	case "host":
-		p.Network = sandbox.NetworkHost
-	}
+	f.network(p)
 	return p, notices, f.err
 }
 
@@ -343,6 +340,34 @@ func opened(f *flagSet, p *profiles.Profile) {
 	}
 	p.Unprotect = slices.Concat(p.Unprotect, f.StringSlice("unprotect"))
 	p.Sockets = slices.Concat(p.Sockets, f.sockets("allow-socket"))
+}
+
+// network reads what can be reached. A host that is let through turns the list
+// of them on.
+func (f *flagSet) network(p *profiles.Profile) {
+	names := []string{"off", "localhost", "allow", "host"}
+	if net := f.choice("net", names...); net != "" {
+		p.Network = sandbox.Network(max(0, slices.Index(names, net)))
+	}
+	for _, name := range []string{"allow-host", "deny-host"} {
+		for _, host := range f.StringSlice(name) {
+			if err := profiles.CheckHost(host, name == "allow-host"); err != nil {
+				f.fail(name, host, err.Error())
+			}
+		}
+	}
+	allow := f.StringSlice("allow-host")
+	if len(allow) > 0 {
+		if f.IsSet("net") && p.Network != sandbox.NetworkAllow {
+			f.fail("allow-host", allow[0], "--net "+p.Network.String()+" lets all hosts through or none")
+		}
+		p.Network = sandbox.NetworkAllow
+	}
+	p.AllowHosts = slices.Concat(p.AllowHosts, allow)
+	p.DenyHosts = slices.Concat(p.DenyHosts, f.StringSlice("deny-host"))
+	if len(f.StringSlice("deny-host")) > 0 && p.Network == sandbox.NetworkHost {
+		f.fail("deny-host", f.StringSlice("deny-host")[0], "with --net host nothing is in its way; use --net allow --allow-host '*'")
+	}
 }
 
 // wrapped adds what the flags of run say.

@@ -127,7 +127,7 @@ func opener(t policy.Target, cmd runner.Command) (flag, value string) {
 	workspace := cmd.Settings.Workspace
 	switch {
 	case usesNetwork(t):
-		if cmd.Profile.Network == sandbox.NetworkOff {
+		if cmd.Profile.Network <= sandbox.NetworkLocalhost {
 			return "--net", "host"
 		}
 	case !known:

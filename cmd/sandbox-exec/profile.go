@@ -93,6 +93,9 @@ func (e *env) profileShow(c *cli.Context) error {
 	say("workspace", "%s, %s", spec.Workspace, p.Workspace)
 	say("/tmp", "%s", cmp.Or(p.Tmp, "private"))
 	say("network", "%s", spec.Network)
+	for _, rule := range spec.Hosts.Rules {
+		say("host", "%s", rule)
+	}
 	say("stdin", "%s", cmp.Or(p.Stdin, "null"))
 	say("git", "configuration %s, signing %s", cmp.Or(p.GitConfig, "read-only"), cmp.Or(p.GitSign, "off"))
 	say("limits", "memory %s, processes %s, processors %s", size(spec.Limits.Memory), number(float64(spec.Limits.PIDs)), number(spec.Limits.CPUs))

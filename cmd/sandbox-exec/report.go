@@ -22,22 +22,23 @@ import (
 // it. Fields are added, never renamed; Version counts the changes that are not
 // additions.
 type report struct {
-	Version  int              `json:"version"`
-	Ran      bool             `json:"ran"`
-	Task     string           `json:"task,omitempty"`      // it goes on in the background, as this task
-	Cause    runner.Cause     `json:"cause,omitempty"`     // why it ended; missing when it did not run
-	ExitCode *int             `json:"exit_code,omitempty"` // the command's own; missing when it did not exit by itself
-	Signal   string           `json:"signal,omitempty"`    // what it died of
-	Status   int              `json:"status"`              // the exit status of sandbox-exec itself; 128+n for a signal
-	Error    string           `json:"error,omitempty"`     // why it did not run
-	Hint     string           `json:"hint,omitempty"`      // what to do about that
-	Text     string           `json:"text,omitempty"`      // what to tell a model; with --json
-	Output   *output          `json:"output,omitempty"`    // with --json
-	Decision *policy.Decision `json:"decision,omitempty"`
-	Answered bool             `json:"answered,omitempty"` // somebody answered a question about it
-	Sandbox  *sandbox.Report  `json:"sandbox,omitempty"`
-	Usage    *sandbox.Usage   `json:"usage,omitempty"`
-	Notices  []runner.Notice  `json:"notices,omitempty"`
+	Version  int               `json:"version"`
+	Ran      bool              `json:"ran"`
+	Task     string            `json:"task,omitempty"`      // it goes on in the background, as this task
+	Cause    runner.Cause      `json:"cause,omitempty"`     // why it ended; missing when it did not run
+	ExitCode *int              `json:"exit_code,omitempty"` // the command's own; missing when it did not exit by itself
+	Signal   string            `json:"signal,omitempty"`    // what it died of
+	Status   int               `json:"status"`              // the exit status of sandbox-exec itself; 128+n for a signal
+	Error    string            `json:"error,omitempty"`     // why it did not run
+	Hint     string            `json:"hint,omitempty"`      // what to do about that
+	Text     string            `json:"text,omitempty"`      // what to tell a model; with --json
+	Output   *output           `json:"output,omitempty"`    // with --json
+	Decision *policy.Decision  `json:"decision,omitempty"`
+	Answered bool              `json:"answered,omitempty"` // somebody answered a question about it
+	Sandbox  *sandbox.Report   `json:"sandbox,omitempty"`
+	Usage    *sandbox.Usage    `json:"usage,omitempty"`
+	Notices  []runner.Notice   `json:"notices,omitempty"`
+	Hosts    []sandbox.Contact `json:"hosts,omitempty"` // that it asked for
 
 	Started  time.Time     `json:"started"`
 	Origin   runner.Origin `json:"origin,omitempty"`
@@ -104,6 +105,7 @@ func (r *report) set(result runner.Result) {
 		r.Signal = unix.SignalName(result.Signal)
 	}
 	r.Decision, r.Sandbox, r.Usage = &result.Decision, &result.Sandbox, &result.Usage
+	r.Hosts = result.Contacts
 	r.Notices = append(r.Notices, result.Notices...)
 	r.Started, r.Cwd, r.FinalCwd, r.Env = result.Started, result.Dir, result.FinalDir, result.Env
 	r.Timeout, r.Limit = result.Timeout, result.OutputLimit

@@ -178,6 +178,7 @@ func (f *flagSet) quiet() bool { return f.Bool("q") || f.Bool("json") && !f.Bool
 func (e *env) conclude(f *flagSet, cmd runner.Command, result runner.Result, r *report, sig syscall.Signal) error {
 	if result.ExitCode > 0 {
 		result.Notices = append(result.Notices, afterFailure(result.Decision, cmd.Profile)...)
+		result.Notices = append(result.Notices, refusedHosts(result.Contacts)...)
 	}
 	r.set(result)
 	if f.Bool("v") {

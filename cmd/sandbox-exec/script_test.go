@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		supervisorName:   main,
 		"interrupts":     interrupts,
 		selftest.Program: main,
+		"testnet":        testnet,
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
+	"github.com/sandbox-exec/sandbox-exec/sandbox/relay"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +49,7 @@ func (*Backend) Start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec) (sa
 		if t == hostProc && (no.step != mountProc || landlockABI() == 0) {
 			continue
 		}
-		if t == landlockAlone && !mayMiss(spec, sandbox.LayerNamespaces) {
+		if t == landlockAlone && (!mayMiss(spec, sandbox.LayerNamespaces) || ownNetwork(spec)) {
 			break
 		}
 		p, err := start(ctx, cmd, spec, t, no)
@@ -59,10 +60,20 @@ func (*Backend) Start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec) (sa
 			return nil, err
 		}
 	}
-	return nil, &sandbox.UnsupportedError{
+	err := &sandbox.UnsupportedError{
 		Layer: sandbox.LayerNamespaces,
 		Want:  "user, mount, pid, ipc and net namespaces", Have: no.Error(), Hint: no.hint(),
 	}
+	if ownNetwork(spec) {
+		err.Want = "a network namespace, for the network " + spec.Network.String()
+	}
+	return nil, err
+}
+
+// ownNetwork says whether the program needs a network that only a namespace
+// gives it.
+func ownNetwork(spec sandbox.Spec) bool {
+	return spec.Network == sandbox.NetworkLocalhost || spec.Network == sandbox.NetworkAllow
 }
 
 // Setup implements [sandbox.Backend].
@@ -101,6 +112,11 @@ func validate(cmd *exec.Cmd, spec sandbox.Spec) error {
 		return &sandbox.SpecError{
 			Field: "workspace", Value: "/", Err: errors.New("the whole system cannot be a workspace"),
 			Hint: "name a directory",
+		}
+	case len(spec.Hosts.Addresses) > maxAddresses || handed(spec.Hosts) > maxHanded:
+		return &sandbox.SpecError{
+			Field: "hosts", Value: fmt.Sprintf("%d ports, %d addresses", len(spec.Hosts.Ports), len(spec.Hosts.Addresses)),
+			Err: errors.New("more than can be served"), Hint: "allow fewer ports and addresses",
 		}
 	case len(cmd.Args) == 0 || cmd.Path == "" || cmd.Dir == "":
 		return &sandbox.SpecError{Field: "command", Value: cmd.Path, Err: errors.New("path, arguments and directory are needed")}
@@ -259,6 +275,8 @@ type process struct {
 	limits   sandbox.Limits
 
 	stopped chan syscall.Signal
+	sockets []*os.File // of the program's network, until relay has them
+	relay   *relay.Relay
 
 	mu     sync.Mutex
 	done   bool // the helper has told that the program ended, or is gone
@@ -321,6 +339,12 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	}
 	if err == nil {
 		err = p.run(ctx, s, block)
+	}
+	if err == nil && spec.Network == sandbox.NetworkAllow {
+		if p.relay, err = startRelay(spec.Hosts, p.sockets); err != nil {
+			err = &sandbox.SetupError{Layer: sandbox.LayerNamespaces, Step: "serve the program's network", Err: err}
+		}
+		p.sockets = nil
 	}
 	if err != nil {
 		p.killHelper()
@@ -525,7 +549,7 @@ func (p *process) launch(cmd *exec.Cmd, tier tier, network sandbox.Network, bloc
 	flags := uint32(0)
 	if tier.mounts() {
 		flags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-		if network == sandbox.NetworkOff {
+		if network != sandbox.NetworkHost {
 			flags |= unix.CLONE_NEWNET
 		}
 	}
@@ -660,7 +684,7 @@ var helperDied = &sandbox.SetupError{
 // await returns when the program runs.
 func (p *process) await(s *setup) error {
 	pkt, err := p.receive()
-	for err == nil && pkt.Kind == helper.Shown {
+	for err == nil && (pkt.Kind == helper.Shown || pkt.Kind == helper.Offered) {
 		pkt, err = p.receive()
 	}
 	if err != nil {
@@ -699,7 +723,7 @@ func (p *process) await(s *setup) error {
 func (p *process) receive() (helper.Packet, error) {
 	var pkt helper.Packet
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&pkt)), unsafe.Sizeof(pkt))
-	var rights [32]byte
+	var rights [4*maxHanded + 32]byte
 	conn, err := p.sock.SyscallConn()
 	if err != nil {
 		return pkt, err
@@ -724,10 +748,13 @@ func (p *process) receive() (helper.Packet, error) {
 		for i := range msgs {
 			fds, _ := unix.ParseUnixRights(&msgs[i])
 			for _, fd := range fds {
-				f := os.NewFile(uintptr(fd), "shown by the helper")
-				if p.tree.proc == nil {
+				f := os.NewFile(uintptr(fd), "handed out by the helper")
+				switch {
+				case pkt.Kind == helper.Offered:
+					p.sockets = append(p.sockets, f)
+				case p.tree.proc == nil:
 					p.tree.proc = f
-				} else {
+				default:
 					p.shown = append(p.shown, f)
 				}
 			}
@@ -841,6 +868,9 @@ func (p *process) Wait() (sandbox.Exit, error) {
 		exit.Usage.PIDsPeak = pids
 		exit.Usage.CPU = max(exit.Usage.CPU, cpu)
 	}
+	if p.relay != nil {
+		exit.Contacts = p.relay.Stop()
+	}
 	exit.Usage.MemoryLimit, exit.Usage.PIDsLimit = max(p.limits.Memory, 0), max(p.limits.PIDs, 0)
 	return exit, errors.Join(werr, p.clean())
 }
@@ -873,7 +903,7 @@ func (p *process) clean() error {
 	if p.tree.proc != nil {
 		p.tree.proc.Close()
 	}
-	for _, f := range p.shown {
+	for _, f := range append(p.shown, p.sockets...) {
 		f.Close()
 	}
 	if p.cgroup != nil {

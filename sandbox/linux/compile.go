@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
@@ -203,8 +202,11 @@ func (b *builder) cgroup(h *host, first int) {
 // allow in it.
 func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRule, t target) []grant {
 	b.layer = sandbox.LayerNamespaces
-	if spec.Network == sandbox.NetworkOff {
+	if spec.Network != sandbox.NetworkHost {
 		b.loopback()
+	}
+	if spec.Network == sandbox.NetworkAllow {
+		b.offer(h, spec.Hosts)
 	}
 	b.mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "", "no mount of ours shows outside").absent = refused
 	if h.tier != hostProc {
@@ -271,6 +273,9 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 		if _, made := v[r.Path]; made && r.Access == sandbox.None && r.Path != tmpDir {
 			b.mount("", r.Path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "", "read-only")
 		}
+	}
+	if spec.Network == sandbox.NetworkAllow {
+		b.nameFiles(h)
 	}
 	b.sys("chdir /", "the directory from before the mounts shows the old view", unix.SYS_CHDIR, b.str("/"))
 	b.sys("chdir "+t.dir, "", unix.SYS_CHDIR, b.str(t.dir))
@@ -340,15 +345,13 @@ func (h *host) exists(path string) bool { return h.kinds[path] != absent }
 // show hands the parent open directories, through which it watches the tree.
 func (b *builder) show(dirs []string) {
 	b.layer = sandbox.LayerCgroup
-	rights := b.words(uint64(unix.CmsgLen(4*len(dirs))), unix.SOL_SOCKET|unix.SCM_RIGHTS<<32, 0, 0) // struct cmsghdr (cmsg(3)), then the descriptors
-	for i, dir := range dirs {
+	fds := b.rights(len(dirs))
+	next := fds.cells()
+	for _, dir := range dirs {
 		b.sys("open "+dir, "for the watch", unix.SYS_OPENAT, fdcwd, b.str(dir),
-			num(unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC), num(0)).to = arg{isCell, rights.val + uint64(unix.CmsgLen(0)+4*i)}
+			num(unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC), num(0)).to = next()
 	}
-	packet := b.words(helper.Shown, 0)
-	iov := b.words(address(packet.val), uint64(unsafe.Sizeof(helper.Packet{})))
-	msg := b.words(0, 0, address(iov.val), 1, address(rights.val), uint64(unix.CmsgSpace(4*len(dirs))), 0) // struct msghdr (recvmsg(2))
-	b.sys("hand them to the parent", "", unix.SYS_SENDMSG, num(helper.SocketFD), msg, num(unix.MSG_NOSIGNAL))
+	b.handOut(helper.Shown, fds)
 	b.layer = sandbox.LayerNamespaces
 }
 

@@ -4,6 +4,7 @@ package linux
 
 import (
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -86,7 +87,17 @@ func TestGolden(t *testing.T) {
 		"linux-5.10":   {host: func(h *host) { h.abi, h.mountSetattr = 0, false }},
 		"linux-7.3":    {host: func(h *host) { h.abi, h.cgroupInto, h.lacks = 11, true, nil }},
 		"host-network": {spec: func(s *sandbox.Spec) { s.Network = sandbox.NetworkHost }},
-		"session-tmp":  {spec: func(s *sandbox.Spec) { s.Tmp = "/state/tmp" }},
+		"allow-list": {spec: func(s *sandbox.Spec) {
+			s.Network = sandbox.NetworkAllow
+			s.Hosts = sandbox.Hosts{
+				Ports:     []uint16{80, 443},
+				Addresses: []netip.Addr{netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("2001:db8::1")},
+			}
+		}, host: func(h *host) {
+			h.files["/etc/resolv.conf"] = file{path: "/run/resolv.conf", kind: regular}
+			h.nameFiles = []nameFile{{"/run/resolv.conf", []byte("nameserver x\n")}, {"/etc/hosts", []byte("127.0.0.1 localhost\n")}}
+		}},
+		"session-tmp": {spec: func(s *sandbox.Spec) { s.Tmp = "/state/tmp" }},
 		"hidden-home": {spec: func(s *sandbox.Spec) {
 			s.Files = append(s.Files, sandbox.FileRule{Path: "/home/u", Access: sandbox.None}, sandbox.FileRule{Path: "/home/u/ws/.env", Sort: sandbox.Secret})
 		}, host: func(h *host) {

@@ -37,11 +37,12 @@ type host struct {
 	stdio        []grant  // files behind stdin, stdout and stderr that may be opened again
 	filter       []byte
 	rlimits      []rlimit
-	canaryDir    string   // Landlock alone: anyone may write here, the program may not
-	lacks        []string // controllers that no cgroup of ours has
-	cgroupTasks  int      // how many tasks files of v1 the helper is given
-	cgroupInto   bool     // and whether the directory of a v2 group
-	sigmask      uint64   // that the program starts with
+	canaryDir    string     // Landlock alone: anyone may write here, the program may not
+	lacks        []string   // controllers that no cgroup of ours has
+	cgroupTasks  int        // how many tasks files of v1 the helper is given
+	cgroupInto   bool       // and whether the directory of a v2 group
+	sigmask      uint64     // that the program starts with
+	nameFiles    []nameFile // that lead the program's questions for names to us
 }
 
 // identity is who we are, and who that is in a user namespace of our own.
@@ -134,6 +135,9 @@ func survey(spec sandbox.Spec, id identity, t tier) (_ *host, err error) {
 		if p != "" {
 			h.look(p)
 		}
+	}
+	if spec.Network == sandbox.NetworkAllow {
+		h.surveyNames()
 	}
 	for _, d := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		if h.look("/dev/"+d).kind == other {

@@ -34,7 +34,7 @@ func handledFS(abi int) uint64 {
 // abstract ones by a network namespace, or by Landlock from ABI 6 on.
 func (h *host) unixSockets(spec sandbox.Spec) bool {
 	if h.tier.mounts() {
-		return spec.Network == sandbox.NetworkOff || h.abi >= 6
+		return spec.Network != sandbox.NetworkHost || h.abi >= 6
 	}
 	return h.abi >= 9
 }

@@ -38,7 +38,7 @@ func report(h *host, spec sandbox.Spec, cg *cgroup, noCgroup string, why *noName
 		if h.tier == rootNamespace {
 			kinds = "mount, pid, ipc"
 		}
-		if spec.Network == sandbox.NetworkOff {
+		if spec.Network != sandbox.NetworkHost {
 			kinds += ", net"
 		}
 		l := sandbox.Layer{Name: sandbox.LayerNamespaces, State: sandbox.Enforced, Detail: kinds}

@@ -59,12 +59,13 @@ const (
 	Signal = 3 // send signal A to the program; B = 1: to all of its PID namespace
 
 	// To the parent.
-	Cloned  = 4 // the helper goes on as process A, a child of the parent
-	Failed  = 5 // step A failed with error B; nothing was run
-	Shown   = 6 // descriptors of what the program sees: of /proc, then of file systems that hold its memory
-	Running = 7 // every restriction holds, the program runs
-	Stopped = 8 // signal A stopped the program; A = 0: it goes on
-	Exited  = 9 // the program's wait status is A
+	Cloned  = 4  // the helper goes on as process A, a child of the parent
+	Failed  = 5  // step A failed with error B; nothing was run
+	Shown   = 6  // descriptors of what the program sees: of /proc, then of file systems that hold its memory
+	Offered = 7  // descriptors of sockets of the program's network
+	Running = 8  // every restriction holds, the program runs
+	Stopped = 9  // signal A stopped the program; A = 0: it goes on
+	Exited  = 10 // the program's wait status is A
 )
 
 // CloneFailed and ForkFailed stand for a step in a Failed packet.

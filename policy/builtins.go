@@ -320,10 +320,12 @@ func (f *frame) trap(c *command, st *state) {
 	f.traps = append(f.traps, trap{args[0].text, c, st.vars})
 }
 
-// runTraps analyses traps again with what became of the variables since.
-func (f *frame) runTraps(st *state) {
-	traps := f.traps
-	f.traps = nil
+// runTraps analyses the traps of a shell that ends, those from the first on,
+// again with what became of the variables since.
+func (f *frame) runTraps(first int, st *state) {
+	first = min(first, len(f.traps))
+	traps := f.traps[first:]
+	f.traps = f.traps[:first:first]
 	for _, t := range traps {
 		later := *st
 		later.cwd(nil)

@@ -68,7 +68,7 @@ func (p *Policy) Decide(script string, s Scope) Decision {
 	st := j.newState(state{dirs: []string{j.scope.Cwd}, likely: 1})
 	f.guard(st, func() {
 		f.script(st, stdin{})
-		f.runTraps(st)
+		f.runTraps(0, st)
 	})
 	return j.decision(j.parse)
 }

@@ -356,7 +356,7 @@ func (f *frame) stmt(s *syntax.Stmt, st state, in stdin) flow {
 		}
 		sub := st.fork()
 		f.forks(s.Cmd)
-		f.command(s, sub, in)
+		f.subshell(func() flow { return f.command(s, sub, in) })
 		return through(st)
 	}
 	var fl flow
@@ -386,7 +386,7 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	case *syntax.BinaryCmd:
 		return f.binary(c, st, in)
 	case *syntax.Subshell:
-		out := f.list(c.Stmts, st.fork(), in).out
+		out := f.subshell(func() flow { return f.list(c.Stmts, st.fork(), in) }).out
 		return flow{ok: st, err: st, out: out}
 	case *syntax.Block:
 		return f.list(c.Stmts, st, in)
@@ -551,9 +551,20 @@ func (f *frame) binary(c *syntax.BinaryCmd, st state, in stdin) flow {
 	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 		f.forks(c.X.Cmd)
 		f.forks(c.Y.Cmd)
-		st = st.fork()
+		left := f.subshell(func() flow { return f.stmt(c.X, st.fork(), in) })
+		return f.operator(c.Op, st.fork(), left, c.Y, in)
 	}
 	return f.operator(c.Op, st, f.stmt(c.X, st, in), c.Y, in)
+}
+
+// subshell lowers what runs in a shell of its own, with the traps that it sets.
+func (f *frame) subshell(body func() flow) flow {
+	traps := len(f.traps)
+	fl := body()
+	if len(f.traps) > traps {
+		f.runTraps(traps, f.j.newState(join(fl.ok, fl.err)))
+	}
+	return fl
 }
 
 // operator lowers what stands on the right of an operator. st is the state
@@ -577,7 +588,7 @@ func (f *frame) operator(op syntax.BinCmdOperator, st state, x flow, right *synt
 				}
 			}()
 		}
-		y := f.stmt(right, st.fork(), x.out.pipe())
+		y := f.subshell(func() flow { return f.stmt(right, st.fork(), x.out.pipe()) })
 		return flow{ok: st, err: st, out: y.out}
 	}
 }

@@ -277,7 +277,7 @@ func (f *frame) nested(text string, lang syntax.LangVariant, c *command, st *sta
 		sub.wrappers = append(sub.wrappers, path.Base(c.argv[0].text))
 	}
 	out := sub.script(st, in)
-	sub.runTraps(st)
+	sub.runTraps(0, st)
 	return out
 }
 

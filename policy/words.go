@@ -421,7 +421,9 @@ func (d *decoder) part(p syntax.WordPart, quoted, first, last bool) {
 		}
 		sub := d.st.fork()
 		d.f.substitutions++
+		traps := len(d.f.traps)
 		d.f.stmts(p.Stmts, &sub, stdin{kind: stdinUnknown})
+		d.f.runTraps(traps, &sub)
 		d.f.substitutions--
 		if len(d.buf) == 0 && !d.any {
 			d.w.process = true
@@ -637,7 +639,9 @@ func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
 	}
 	sub := d.st.fork()
 	d.f.substitutions++
+	traps := len(d.f.traps)
 	out := d.f.stmts(p.Stmts, &sub, stdin{})
+	d.f.runTraps(traps, &sub)
 	d.f.substitutions--
 	if out.kind == outText {
 		d.known(value{state: boundText, text: strings.TrimRight(out.text, "\n")}, quoted)

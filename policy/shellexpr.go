@@ -164,7 +164,7 @@ func (f *frame) inner(w *syntax.Word, st *state) {
 		}
 		for _, p := range w.Parts {
 			// In double quotes a single quote does not quote.
-			if q, ok := p.(*syntax.SglQuoted); ok && strings.ContainsAny(q.Value, "$`") {
+			if q, ok := p.(*syntax.SglQuoted); ok && strings.ContainsAny(q.Value, "$`}") {
 				f.j.note(ShellDifference, "quotes inside an expansion", f.spanOf(q))
 				f.rawScanDeny(q.Value, st)
 			}

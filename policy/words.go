@@ -628,6 +628,9 @@ func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
 	if p.Backquotes && strings.Contains(d.f.node(p), "\\`") {
 		d.f.j.note(ShellDifference, "backquotes in backquotes", d.f.spanOf(p))
 	}
+	if p.Backquotes && strings.Contains(d.f.node(p), "\\\\\n") {
+		d.f.j.note(ShellDifference, "a line that is continued in backquotes", d.f.spanOf(p))
+	}
 	if p.Backquotes && strings.Contains(d.f.node(p), "<<") {
 		d.f.j.note(ShellDifference, "a here-document in backquotes", d.f.spanOf(p))
 	}

@@ -2,6 +2,9 @@ package darwin
 
 import (
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -9,11 +12,22 @@ import (
 // with require-all of a subpath and a vnode-type beat a later plain subpath deny,
 // not a literal one) does not follow from its model; no rule here has that form.
 func TestVerdicts(t *testing.T) {
+	numbers := map[string]bool{}
 	for _, b := range blocksOf(t, "testdata/verdicts.txt") {
+		for _, n := range regexp.MustCompile(`^[0-9]+(, [0-9]+)*`).FindAllString(b.title, 1) {
+			for n := range strings.SplitSeq(n, ", ") {
+				numbers[n] = true
+			}
+		}
 		t.Run(b.title, func(t *testing.T) {
 			p, err := readSBPL("(version 1)\n"+b.rules, nil)
 			judge(t, b, p, err)
 		})
+	}
+	for n := range 55 {
+		if !numbers[strconv.Itoa(n+1)] {
+			t.Errorf("verdict %d is not there", n+1)
+		}
 	}
 }
 

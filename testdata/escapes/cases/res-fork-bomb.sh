@@ -1,6 +1,7 @@
 # id: res-fork-bomb
 # expect: blocked
 # kind: resource
+# os: linux
 # watch: yes
 # timeout: 15
 # about: 1500 processes at the same time

@@ -3,6 +3,8 @@
 # make demo       shows the promises on a repository that it makes
 
 PREFIX ?= /usr/local
+# macOS has a tool of this name, which others look up in PATH: NAME=sbx there.
+NAME   ?= sandbox-exec
 GO     ?= go
 
 # Versions of the tools that check the sources.
@@ -28,7 +30,7 @@ build:
 
 install: build
 	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 bin/sandbox-exec $(DESTDIR)$(PREFIX)/bin/sandbox-exec
+	install -m 755 bin/sandbox-exec $(DESTDIR)$(PREFIX)/bin/$(NAME)
 
 test: build
 	scripts/test.sh
@@ -66,8 +68,8 @@ lint:
 	$(GO) mod tidy -diff
 	for os in linux darwin; do for arch in amd64 arm64; do \
 		echo "vet $$os/$$arch"; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./... || exit 1; done; done
-	for os in linux darwin; do \
-		echo "staticcheck $$os"; GOOS=$$os CGO_ENABLED=0 bin/tools/staticcheck ./... || exit 1; done
+	for target in $(TARGETS); do \
+		echo "staticcheck $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 bin/tools/staticcheck ./... || exit 1; done
 	for script in .ci/run scripts/*.sh; do bash -n $$script || exit 1; done
 
 entry:

@@ -1337,10 +1337,16 @@ var systemRows = []systemRow{
 	{Path: "/Applications", Below: true, Reason: "everybody's programs"},
 	{Path: "/Library", Below: true, Reason: "the system's programs"},
 	{Path: "/System", Below: true, Reason: "the system's programs"},
+	{Path: "/cores", Below: true, Reason: "dumps of programs that failed"},
+	{Path: "/opt/homebrew", Below: true, Reason: "programs of Homebrew"},
+	{Path: "/usr/local/Caskroom", Below: true, Reason: "programs of Homebrew"},
+	{Path: "/usr/local/Cellar", Below: true, Reason: "programs of Homebrew"},
+	{Path: "/usr/local/Homebrew", Below: true, Reason: "programs of Homebrew"},
 	{Path: "/Users", Reason: "everybody's homes"},
 	{Path: "/Volumes", Reason: "everybody's disks"},
 	{Path: "/private", Reason: "the state of the system"},
 	{Path: "/private/etc", Below: true, Reason: "the system's configuration"},
+	{Path: "/private/var/db", Below: true, Reason: "the state of the system"},
 	{Path: "/private/var", Reason: "the state of the system"},
 }
 

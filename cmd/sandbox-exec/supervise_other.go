@@ -12,6 +12,8 @@ const supervisorName = "sandbox-exec-task"
 
 type supervision struct{}
 
+var _ = env{}.supervision // env has it on every system
+
 // launched is what became of a task that was launched.
 type launched struct {
 	id     string

@@ -310,3 +310,47 @@ func TestPromptTellsOfTheNetwork(t *testing.T) {
 		tm.ending()
 	}
 }
+
+// A task is asked about at the terminal of who starts it, and ^C there ends it.
+func TestPromptForATask(t *testing.T) {
+	for _, tt := range []struct {
+		keys string
+		args []string
+		want int
+		runs bool
+	}{
+		{"y\n", []string{"task", "start"}, 0, true},
+		{"n\n", []string{"task", "start"}, exitRefused, false},
+		{"\x03", []string{"task", "start"}, 128 + int(syscall.SIGINT), false},
+		{"y\n", []string{"--on-timeout", "background"}, 0, true},
+	} {
+		ws := workspace(t)
+		tm := onTerminal(t, ws, "", append(tt.args, "-c", "rm -rf src")...)
+		tm.expect("[y/N] ")
+		tm.typeText(tt.keys)
+		if got := tm.ending(); got != tt.want {
+			t.Errorf("%q %q: ended with %d, want %d:\n%s", tt.args, tt.keys, got, tt.want, tm.seen.String())
+		}
+		if tt.runs {
+			for range 1000 {
+				if _, err := os.Stat(filepath.Join(ws, "src")); err != nil {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(ws, "src")); (err != nil) != tt.runs {
+			t.Errorf("%q %q: ran %v", tt.args, tt.keys, err != nil)
+		}
+	}
+}
+
+// ^C in the foreground ends a command that could have gone on.
+func TestInterruptBeforeTheBackground(t *testing.T) {
+	tm := onTerminal(t, workspace(t), "", "--on-timeout", "background", "-c", "echo ready; exec sleep 600")
+	tm.expect("ready")
+	tm.typeText("\x03")
+	if got := tm.ending(); got != 128+int(syscall.SIGINT) {
+		t.Errorf("ended with %d:\n%s", got, tm.seen.String())
+	}
+}

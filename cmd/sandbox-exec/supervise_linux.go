@@ -269,8 +269,8 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 		return err
 	}
 
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	control := make(chan message)
@@ -294,40 +294,46 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 		task, err := e.beginTask(ctx, f, foreground, r, log)
 		began <- begun{task, err}
 	}()
+	// by is what was asked for, also while the command starts.
+	var by syscall.Signal
+	callOff := func(sig syscall.Signal) {
+		by = cmp.Or(by, sig)
+		cancel()
+	}
 	var task *supervised
 	for task == nil {
 		select {
 		case b := <-began:
 			if b.err != nil {
-				var by killedBy
-				if errors.As(context.Cause(ctx), &by) && errors.Is(b.err, context.Canceled) {
-					b.err = by
+				if by != 0 && errors.Is(b.err, context.Canceled) {
+					b.err = killedBy(by)
 				}
 				return end(b.err)
 			}
 			task = b.task
 		case sig := <-signals:
-			cancel(killedBy(sig.(syscall.Signal)))
+			callOff(sig.(syscall.Signal))
 		case m, open := <-control:
 			switch {
 			case !open:
 				control = nil
-				cancel(killedBy(syscall.SIGHUP)) // nobody waits for it any more
+				callOff(syscall.SIGHUP) // nobody waits for it any more
 			case m.Signal != syscall.SIGWINCH:
-				cancel(killedBy(m.Signal))
+				callOff(m.Signal)
 			}
 		}
 	}
 
 	var timer <-chan time.Time
-	if foreground {
+	switch {
+	case by != 0: // the context ends it
+	case foreground:
 		timer = time.After(task.patience)
-	} else {
+	default:
 		e.handOver(task, r, write)
 		control = nil
 	}
-	var by syscall.Signal
-	for over := false; !over; {
+	for over := by != 0; !over; {
 		select {
 		case <-task.Done():
 			over = true

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
@@ -713,6 +714,9 @@ func (k *call) compile() error {
 	}
 
 	k.exec = &exec.Cmd{Args: k.Args, Dir: k.place.Cwd, Env: env, ExtraFiles: k.ExtraFiles}
+	if !k.Wrapper { // nobody watches it who could answer at a terminal
+		k.exec.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
 	if k.Script != "" {
 		k.exec.Path = shell()
 		k.exec.Args = []string{filepath.Base(k.exec.Path), "-c", k.Script}

@@ -182,8 +182,8 @@ type Process interface {
 type Backend interface {
 	// Doctor finds what this machine can enforce by trying every step once.
 	Doctor() Report
-	// Start runs cmd (Path, Args, Env, Dir, Stdin, Stdout, Stderr, ExtraFiles)
-	// under spec. It returns once every restriction holds and the program
+	// Start runs cmd (Path, Args, Env, Dir, Stdin, Stdout, Stderr, ExtraFiles,
+	// and of SysProcAttr Setsid) under spec. It returns once every restriction holds and the program
 	// runs, or an error and no process left. Cancelling ctx stops a Start that
 	// has not returned yet, nothing after it.
 	//

@@ -175,7 +175,10 @@ func targetOf(cmd *exec.Cmd) target {
 	for i, f := range cmd.ExtraFiles {
 		keep[i] = f != nil
 	}
-	return target{path: cmd.Path, argv: cmd.Args, env: cmd.Env, dir: cmd.Dir, keep: keep}
+	return target{
+		path: cmd.Path, argv: cmd.Args, env: cmd.Env, dir: cmd.Dir, keep: keep,
+		session: cmd.SysProcAttr != nil && cmd.SysProcAttr.Setsid,
+	}
 }
 
 // prepare surveys the host and adds what depends on the command.

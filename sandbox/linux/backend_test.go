@@ -871,3 +871,26 @@ func TestEntry(t *testing.T) {
 		}
 	}
 }
+
+// TestSession: a program that is to have no terminal leads a session of its own.
+func TestSession(t *testing.T) {
+	f := newFixture(t)
+	for _, tier := range tiers(t) {
+		for _, own := range []bool{false, true} {
+			cmd := &exec.Cmd{
+				Path: "/bin/sh", Dir: f.ws, Env: []string{"PATH=/usr/bin:/bin"},
+				Args: []string{"sh", "-c", `read pid name state parent group session rest </proc/self/stat; [ "$session" = "$pid" ] && exit 0 || exit 1`},
+			}
+			if own {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			}
+			p, err := start(context.Background(), cmd, f.spec, tier, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if exit, err := p.Wait(); err != nil || (exit.Status.ExitStatus() == 0) != own {
+				t.Errorf("%v: asked %v: %+v, %v", tier, own, exit, err)
+			}
+		}
+	}
+}

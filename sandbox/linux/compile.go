@@ -22,6 +22,8 @@ type target struct {
 	env  []string
 	dir  string
 	keep []bool // descriptors from 3 on that the program gets
+
+	session bool // it leads one of its own, and has no terminal
 }
 
 // mountProc is the step that a container refuses which masks a part of /proc
@@ -590,6 +592,9 @@ func (b *builder) program(spec sandbox.Spec, h *host, grants []grant, t target) 
 	}
 	b.cgroup(h, helper.FirstFD+len(t.keep))
 	b.layer = sandbox.LayerDescriptors
+	if t.session {
+		b.sys("lead a new session", "the caller's terminal is not the program's", unix.SYS_SETSID)
+	}
 	for i, kept := range t.keep {
 		if kept {
 			b.sys(fmt.Sprintf("keep descriptor %d", 3+i), "", unix.SYS_DUP3, num(helper.FirstFD+i), num(3+i), num(0))

@@ -37,7 +37,8 @@ import (
 //
 // DIR/www is what the web servers serve, on the ports of webPorts, below a
 // certificate of DIR/ca.pem. DIR/log gets a line for each connection ("tcp
-// ADDRESS") and each name that their resolver is asked for ("dns NAME").
+// ADDRESS"), each name that their resolver is asked for ("dns NAME"), and each end
+// of a page that never ends ("left /slow").
 const netStage = "SANDBOX_EXEC_TESTNET"
 
 var testWebPorts = []int{80, 443, 8080}
@@ -178,9 +179,10 @@ func serveWorld(dir string, log io.Writer) error {
 		switch r.URL.Path {
 		case "/where":
 			fmt.Fprintf(w, "host %s at %v\n", r.Host, r.Context().Value(http.LocalAddrContextKey))
-		case "/count":
-			n, _ := io.Copy(io.Discard, r.Body)
-			fmt.Fprintln(w, n, "bytes")
+		case "/slow": // for as long as somebody waits
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			fmt.Fprintln(log, "left", r.URL.Path)
 		default:
 			files.ServeHTTP(w, r)
 		}

@@ -44,6 +44,9 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 		return output{}
 	}
 	f.setuid(base, c)
+	if specTable()[base] == nil && base != "git" {
+		f.forwarded(c)
+	}
 	if !trusted {
 		f.add(c, item{Target: Target{Reason: LocalProgram, Detail: "a program that is not one of the system's"}, risk: riskUnproven})
 		f.written(base, c, st)
@@ -78,6 +81,19 @@ func (f *frame) program(base string, bare bool, c *command, st *state) output {
 	f.add(c, item{Target: t, risk: riskUnproven})
 	f.written(base, c, st)
 	return output{}
+}
+
+// forwarded tries the rules that ask and deny on the words behind the name of a
+// program of which nothing is known: it may start them.
+func (f *frame) forwarded(c *command) {
+	if len(f.j.policy.Rules) == 0 {
+		return
+	}
+	for i, w := range c.argv[1:min(len(c.argv), 9)] {
+		if w.literal() && !w.mayBeOption() {
+			c.layers = append(c.layers[:len(c.layers):len(c.layers)], f.j.newTexts(c.argv[i+1:]))
+		}
+	}
 }
 
 // operandsRead tries the rules about files on words that are no options.

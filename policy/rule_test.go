@@ -67,6 +67,11 @@ func TestRules(t *testing.T) {
 		{"npm test", []Rule{allow("npm test"), deny("npm *")}, Deny},
 		{"npm test", []Rule{{Pattern: "npm test"}}, Deny}, // no verdict is deny
 
+		// A program of which nothing is known may start its words.
+		{"rtk git push", []Rule{deny("git push")}, Deny},
+		{"./run -v -- git push -f", []Rule{deny("git push")}, Deny},
+		{"cat git push", []Rule{deny("git push")}, Allow},
+
 		// Files.
 		{"cat .env", []Rule{{Action: FileRead, Verdict: Deny, Pattern: ".env"}}, Deny},
 		{"cat sub/.env", []Rule{{Action: FileRead, Verdict: Deny, Pattern: ".env"}}, Deny},

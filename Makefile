@@ -58,8 +58,9 @@ soak: build
 kmatrix:
 	scripts/kmatrix.sh $(ARGS)
 
+# What a sandbox costs; ARGS='-rounds 500 -json FILE'.
 bench: build
-	scripts/bench.sh
+	scripts/bench.sh $(ARGS)
 
 lint:
 	GOBIN=$(CURDIR)/bin/tools $(GO) install $(GOFUMPT)

@@ -58,10 +58,10 @@ var imports = map[string][]string{
 // Packages of the standard library that only some may use, because they act on
 // the caller's terminal, arguments or processes.
 var restricted = map[string][]string{
-	"flag": {"scripts/genseccomp", "scripts/testsum"},
+	"flag": {"cmd/sandbox-exec", "scripts/bench", "scripts/genseccomp", "scripts/testsum"},
 	"log":  {"examples/approve", "examples/embed", "scripts/genseccomp", "scripts/testsum"},
-	"os/exec": {"scripts/bench",
-		"sandbox", "sandbox/linux", "sandbox/darwin", "sandbox/darwin/internal/process", "runner",
+	"os/exec": {
+		"scripts/bench", "sandbox", "sandbox/linux", "sandbox/darwin", "sandbox/darwin/internal/process", "runner",
 		"cmd/sandbox-exec", "cmd/sandbox-exec/selftest", "scripts/genseccomp",
 	},
 	"net":    {"sandbox/relay", "sandbox/linux"},

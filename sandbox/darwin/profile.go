@@ -86,8 +86,8 @@ func Compile(spec sandbox.Spec, h Host) (Profile, error) {
 	if err := checkTag(h.Tag); err != nil {
 		return Profile{}, err
 	}
-	if spec.Network != sandbox.NetworkOff && spec.Network != sandbox.NetworkHost {
-		return Profile{}, &sandbox.SpecError{Field: "network", Value: fmt.Sprint(uint8(spec.Network)), Err: errNetwork, Hint: "use off or host"}
+	if err := checkNetwork(spec.Network); err != nil {
+		return Profile{}, err
 	}
 	t, err := treeOf(spec, h)
 	if err != nil {
@@ -104,6 +104,21 @@ func Compile(spec sandbox.Spec, h Host) (Profile, error) {
 		return Profile{}, w.err
 	}
 	return Profile{Text: w.text.String(), Params: w.params}, nil
+}
+
+// checkNetwork refuses what Seatbelt has no means for: it tells localhost from
+// the rest, not one host from another, and the loopback is the whole machine's.
+func checkNetwork(n sandbox.Network) error {
+	refused := &sandbox.SpecError{Field: "network", Value: fmt.Sprint(uint8(n)), Err: errNetwork, Hint: "use --net off, or --net host"}
+	switch n {
+	case sandbox.NetworkOff, sandbox.NetworkHost:
+		return nil
+	case sandbox.NetworkLocalhost:
+		refused.Value, refused.Err = n.String(), errLoopback
+	case sandbox.NetworkAllow:
+		refused.Value, refused.Err = n.String(), errHosts
+	}
+	return refused
 }
 
 // head is what every profile begins with. Which of several rules Seatbelt goes

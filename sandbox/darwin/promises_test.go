@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/sandbox-exec/sandbox-exec/profiles"
 )
 
 // onMac is a Mac with the directories of mac, and the paths of its tables.
@@ -125,7 +123,7 @@ func TestReports(t *testing.T) {
 		by   map[string]*sbpl
 	}
 	built := map[string]made{}
-	for _, name := range profiles.Names() {
+	for _, name := range expressible(t) {
 		spec, h := mac(t, name, nil)
 		built[name] = made{h, models(t, compileOrFail(t, spec, h))}
 	}

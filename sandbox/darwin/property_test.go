@@ -254,7 +254,7 @@ func lint(p Profile) []string {
 
 func TestLint(t *testing.T) {
 	var p Profile
-	for _, name := range profiles.Names() {
+	for _, name := range expressible(t) {
 		for _, n := range []sandbox.Network{sandbox.NetworkOff, sandbox.NetworkHost} {
 			spec, h := mac(t, name, func(p *profiles.Profile) { p.Network = n })
 			p = compileOrFail(t, spec, h)

@@ -17,6 +17,9 @@ var (
 	errLong    = errors.New("longer than macOS takes (1,024 bytes)")
 	errTag     = errors.New("a tag is letters, digits, '-' and '_'")
 	errNetwork = errors.New("a Seatbelt profile cannot express it")
+
+	errLoopback = errors.New("macOS has no loopback that is a command's own")
+	errHosts    = errors.New("macOS cannot hold a command to some hosts")
 )
 
 const maxPath = 1024 // PATH_MAX in sys/syslimits.h

@@ -355,7 +355,9 @@ func (f *frame) history(c *command, st *state) {
 			reads = reads || strings.ContainsAny(a.text, "rn")
 			continue
 		}
-		file = a
+		if file.text == "" { // the first; others are not looked at
+			file = a
+		}
 	}
 	if file.text == "" {
 		file = word{text: "$HISTFILE", kind: dynamicWord}

@@ -22,7 +22,19 @@ func (p *Profile) Policy() *policy.Policy {
 	for i, row := range disposableRows {
 		names[i] = row.Name
 	}
-	return &policy.Policy{Mode: p.Mode, Rules: p.Rules, Disposable: names}
+	return &policy.Policy{Mode: p.Mode, Rules: slices.Concat(p.Rules, p.deniedHosts()), Disposable: names}
+}
+
+// deniedHosts are DenyHosts as rules, so that what the sandbox refuses anyway is
+// told before. The hosts of a set are known to the sandbox alone.
+func (p *Profile) deniedHosts() []policy.Rule {
+	var rules []policy.Rule
+	for _, host := range p.DenyHosts {
+		if !strings.HasPrefix(host, "@") {
+			rules = append(rules, policy.Rule{Action: policy.NetworkTo, Verdict: policy.Deny, Pattern: host, Source: "deny-hosts"})
+		}
+	}
+	return rules
 }
 
 // Scope returns what the judge has to know of the place: it takes as readable

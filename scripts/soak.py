@@ -7,8 +7,8 @@ A tenth of the runs come one after the other, the rest M at once, all in one sha
 workspace. A share of them is killed with SIGKILL, parent only, at a random moment
 from its start on. All others have to start and to end well. After one last run
 nothing of any may be left: no file in the workspace, in sandbox-exec's own
-directories, in /tmp, /var/tmp or /dev/shm, no process, no namespace, no mount, no
-control group. Exit status: 0 if so, else 1.
+directories, in /tmp, /var/tmp or /dev/shm, no process (and with it no namespace:
+their numbers are used again, so they are only counted), no mount, no control group. Exit status: 0 if so, else 1.
 """
 import argparse, os, random, re, secrets, shutil, signal, subprocess, sys, tempfile, threading, time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDe
 ap.add_argument("--runs", type=int, default=300)
 ap.add_argument("--at-once", type=int, default=64)
 ap.add_argument("--killed", type=float, default=0.25, help="share of the runs that are killed (default: 0.25)")
-ap.add_argument("--program", required=True)
+ap.add_argument("--program", required=True, type=os.path.abspath)
 ap.add_argument("--seed", type=int, default=secrets.randbelow(1 << 32))
 opts = ap.parse_args()
 
@@ -96,26 +96,22 @@ def mounts():
 
 
 def processes():
-    """of ours that are left, and namespaces of ours that somebody is in"""
-    left, held = [], []
+    """of ours that are left: by what they were started with, where they are, or their environment, which names our home"""
+    left = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        if int(pid) == os.getpid():
-            continue
+        said = b""
+        for name in ("cmdline", "environ"):
+            try:
+                said += open(f"/proc/{pid}/{name}", "rb").read() + b"\0"
+            except OSError:
+                pass
         try:
-            line = open(f"/proc/{pid}/cmdline", "rb").read().replace(b"\0", b" ").decode(errors="replace")
-            cwd = os.readlink(f"/proc/{pid}/cwd")
-            spaces = {os.readlink(f"/proc/{pid}/ns/{n}") for n in ("mnt", "pid", "net", "ipc", "user")}
+            said += os.readlink(f"/proc/{pid}/cwd").encode()
         except OSError:
-            continue
-        if nonce in line or nonce in cwd:
-            left.append(f"{pid}: {line[:100]}")
-        if spaces & inside():
-            held.append(f"{pid}: {line[:100]}")
-    return left, held
-
-
-def inside():
-    return seen["namespaces"] - outside
+            pass
+        if int(pid) != os.getpid() and nonce.encode() in said:
+            left.append(f"{pid}: {said[:100].replace(bytes(1), b' ').decode(errors='replace')}")
+    return left
 
 
 def groups():
@@ -148,8 +144,8 @@ try:
 
     # What dies is given a moment: the kernel takes a tree down by itself.
     for _ in range(100):
-        left, held = processes()
-        if not (left or held or groups()):
+        left = processes()
+        if not (left or groups()):
             break
         time.sleep(0.1)
     found = {
@@ -159,11 +155,10 @@ try:
         "shared files": killed_left(shared() - before_shared),
         "mounts": mounts(),
         "processes": left,
-        "processes in namespaces of ours": held,
         "control groups": groups(),
     }
     print(f"soak: uid {os.getuid()}, {opts.runs} runs, {opts.at_once} at once, {seen['killed']} killed, {took:.0f} s, "
-          f"slowest {seen['slowest']:.2f} s, {len(inside())} namespaces, seed {opts.seed}")
+          f"slowest {seen['slowest']:.2f} s, {len(seen['namespaces'] - outside)} namespaces, seed {opts.seed}")
     status = 0
     for what, list_ in found.items():
         if list_:

@@ -107,13 +107,14 @@ func prepare(cmd *exec.Cmd, spec sandbox.Spec) (*plan, sandbox.Report, error) {
 
 // streams finds out what the program's descriptors are open on.
 func (p *plan) streams(cmd *exec.Cmd) {
+	own := cmd.SysProcAttr != nil && cmd.SysProcAttr.Setsid // the caller's terminal is not the program's
 	files := slices.Clone(cmd.ExtraFiles)
 	for _, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
 		f, ok := stream.(*os.File)
 		if !ok || f == nil {
 			continue
 		}
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TIOCGETA); err == nil && p.host.Terminal == "" {
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TIOCGETA); err == nil && !own && p.host.Terminal == "" {
 			p.host.Terminal, _ = nameOf(int(f.Fd()))
 		}
 		files = append(files, f)

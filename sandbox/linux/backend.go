@@ -264,7 +264,8 @@ func reopenable(cmd *exec.Cmd) []grant {
 
 // process is a helper and the tree below it.
 type process struct {
-	pid      int // of the helper
+	pid      int  // of the helper
+	alone    bool // the helper has no PID namespace, in which it could signal all
 	sock     *os.File
 	shown    []*os.File // by the helper: file systems that hold the program's memory
 	tree     tree
@@ -291,7 +292,7 @@ var makeCgroup = newCgroup
 
 // start tries one tier.
 func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why *noNamespaces) (_ *process, err error) {
-	p := &process{limits: spec.Limits, start: time.Now(), stopped: make(chan syscall.Signal, 1), ended: make(chan struct{})}
+	p := &process{alone: !tier.mounts(), limits: spec.Limits, start: time.Now(), stopped: make(chan syscall.Signal, 1), ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			p.clean()
@@ -621,12 +622,14 @@ func (p *process) cloned(first int, id identity, tier tier) error {
 	p.pid = pid
 	step := "map user and group ids"
 	switch tier {
-	case userNamespace, hostProc:
+	case userNamespace:
 		err = mapIDs(pid, id)
+	case hostProc:
+		if err = mapIDs(pid, id); err == nil {
+			step, err = "open /proc", p.openTree(pid)
+		}
 	case landlockAlone:
-		step = "open /proc"
-		p.tree.root = pid
-		p.tree.proc, err = os.Open("/proc")
+		step, err = "open /proc", p.openTree(pid)
 	}
 	if err != nil {
 		p.killHelper()
@@ -634,6 +637,13 @@ func (p *process) cloned(first int, id identity, tier tier) error {
 		return setupError(step, err)
 	}
 	return nil
+}
+
+// openTree finds the tree in our own process file system, where it is among others.
+func (p *process) openTree(root int) (err error) {
+	p.tree.root = root
+	p.tree.proc, err = os.Open("/proc")
+	return err
 }
 
 // mapIDs gives a user namespace its ids (user_namespaces(7)).
@@ -778,7 +788,7 @@ func (p *process) send(sig syscall.Signal, all uint32) error {
 	if p.done {
 		return os.ErrProcessDone
 	}
-	if all != 0 && p.tree.root != 0 {
+	if all != 0 && p.alone {
 		return p.tree.signal(sig)
 	}
 	return p.tell(helper.Packet{Kind: helper.Signal, A: uint32(sig), B: all})

@@ -283,7 +283,10 @@ func (b *builder) namespaces(spec sandbox.Spec, h *host, rules []sandbox.FileRul
 	b.sys("chdir "+t.dir, "", unix.SYS_CHDIR, b.str(t.dir))
 
 	if b.set.watch.any() {
-		dirs := []string{"/proc", "/dev/shm"}
+		dirs := []string{"/dev/shm"}
+		if h.tier != hostProc { // it shows others too, and our own /proc shows as much
+			dirs = []string{"/proc", "/dev/shm"}
+		}
 		if ownTmp {
 			dirs = append(dirs, tmpDir)
 		}

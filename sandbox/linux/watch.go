@@ -103,10 +103,15 @@ func (t tree) pids() []string {
 	root := strconv.Itoa(t.root)
 	return slices.DeleteFunc(pids, func(pid string) bool {
 		p := parents[pid]
-		for p != root && p != "" {
+		// The list is not made at one moment: numbers that were given away again
+		// meanwhile can lead in a circle.
+		for range parents {
+			if p == root || p == "" {
+				break
+			}
 			p = parents[p]
 		}
-		return p == ""
+		return p != root
 	})
 }
 

@@ -28,6 +28,25 @@ func toolHome(t *testing.T, files map[string]string) Place {
 	return place
 }
 
+// TestBuiltinHosts: what a command could write in the workspace says nothing about
+// the hosts of a built-in profile.
+func TestBuiltinHosts(t *testing.T) {
+	place := toolHome(t, map[string]string{"ws/.git/config": "[remote \"o\"]\n\turl = https://planted.example/x\n"})
+	for _, name := range Names() {
+		p, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts, err := p.hosts(&place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if allow, rule := hosts.Judge("planted.example", 443); allow {
+			t.Errorf("%s: a remote of the workspace's repository is reached, by %s", name, rule)
+		}
+	}
+}
+
 func TestHostSet(t *testing.T) {
 	place := toolHome(t, map[string]string{
 		".npmrc": "; https://comment.example\nregistry=https://npm.example/path/\n@corp:registry = http://scoped.example:4873\n" +

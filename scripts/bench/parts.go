@@ -267,10 +267,9 @@ func memory(o *options) ([]line, error) {
 		}
 		l := line{Row: t.name, Failed: "the command did not start"}
 		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			kept, found := keeps(cmd.Process.Pid)
-			if found {
+			if _, found := keeps(cmd.Process.Pid); found {
 				time.Sleep(200 * time.Millisecond) // what only starts has ended
-				kept, _ = keeps(cmd.Process.Pid)
+				kept, _ := keeps(cmd.Process.Pid)
 				l = summary(t.name, []float64{kept["PSS"]})
 				l.More = kept
 				break

@@ -197,6 +197,20 @@ func TestTreeEnds(t *testing.T) {
 	}
 }
 
+// TestLeaderlessEnds: a process whose first thread has ended is ended, too.
+func TestLeaderlessEnds(t *testing.T) {
+	f := newFixture(t)
+	for _, tier := range tiers(t) {
+		beat, done := filepath.Join(f.ws, "beat"), filepath.Join(f.ws, "done")
+		os.Remove(beat)
+		f.exec(t, tier, []string{probeEnv + "=leaderless\x01beat\x01" + beat + "\x01" + done}, "/bin/sh", "-c",
+			`(setsid "$0" &) >/dev/null 2>&1 </dev/null; while ! test -s beat; do sleep 0.01; done`, filepath.Join(probeDir(), "probe"))
+		if _, err := os.Stat(done); err == nil {
+			t.Errorf("%v: it lived to its own end", tier)
+		}
+	}
+}
+
 // TestParentKilled kills the parent in a way that it cannot handle: nothing may
 // be left.
 func TestParentKilled(t *testing.T) {
@@ -831,6 +845,12 @@ func TestWatch(t *testing.T) {
 		}
 		if exit := run("memory", strconv.Itoa(384<<20), "3000"); !exit.OOM || exit.Status.Signal() != unix.SIGKILL {
 			t.Errorf("%v: 384 MiB under a cap of 256: %+v", tier, exit)
+		}
+		// Ways to have memory that is not where it is looked for first.
+		for _, how := range []string{"leaderless", "closed"} {
+			if exit := run(how, "memory", strconv.Itoa(384<<20), "3000"); !exit.OOM {
+				t.Errorf("%v, %s: 384 MiB under a cap of 256: %+v", tier, how, exit)
+			}
 		}
 		if os.Geteuid() == 0 {
 			// The list of groups comes first in /proc/PID/status, and can be long.

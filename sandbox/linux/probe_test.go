@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -15,6 +16,37 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+func init() {
+	// The first thread stays that of the main function where it is to be ended.
+	if strings.HasPrefix(os.Getenv(probeEnv), "leaderless\x01") {
+		runtime.LockOSThread()
+	}
+	probes["closed"] = func(a []string) error {
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+			return err
+		}
+		return probes[a[0]](a[1:])
+	}
+	// Does a probe in a process whose first thread has ended, and which to many
+	// looks as if it were dead.
+	probes["leaderless"] = func(a []string) error {
+		go func() {
+			for ended := false; !ended; time.Sleep(time.Millisecond) {
+				b, err := os.ReadFile("/proc/self/stat")
+				if ended = err == nil && strings.Contains(string(b), ") Z "); err != nil {
+					os.Exit(1)
+				}
+			}
+			if probes[a[0]](a[1:]) != nil {
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}()
+		_, _, errno := syscall.Syscall(unix.SYS_EXIT, 0, 0, 0)
+		return errno
+	}
+}
 
 // linger waits for the milliseconds that may be in a.
 func linger(a []string) {
@@ -160,6 +192,18 @@ var probes = map[string]func(args []string) error{
 		debug.FreeOSMemory()
 		linger(a[2:])
 		return err
+	},
+	"beat": func(a []string) error {
+		for range 300 {
+			f, err := os.OpenFile(a[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				return err
+			}
+			f.WriteString("x")
+			f.Close()
+			time.Sleep(10 * time.Millisecond)
+		}
+		return os.WriteFile(a[1], nil, 0o600)
 	},
 	"nothing": func([]string) error { return nil },
 	"fail":    func([]string) error { return errors.New("failed") },

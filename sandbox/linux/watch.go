@@ -96,9 +96,7 @@ func (t tree) pids() []string {
 	}
 	parents := map[string]string{}
 	for _, pid := range pids {
-		if parent, live := t.parent(pid); live {
-			parents[pid] = parent
-		}
+		parents[pid] = t.parent(pid)
 	}
 	root := strconv.Itoa(t.root)
 	return slices.DeleteFunc(pids, func(pid string) bool {
@@ -115,15 +113,17 @@ func (t tree) pids() []string {
 	})
 }
 
-// parent reads the parent of a process from /proc/PID/stat (proc_pid_stat(5)).
-func (t tree) parent(pid string) (ppid string, live bool) {
+// parent reads the parent of a process from /proc/PID/stat (proc_pid_stat(5)). A
+// process is not looked at whether it is dead: where only its first thread has
+// ended, the kernel says the same of it.
+func (t tree) parent(pid string) string {
 	b := t.read(pid + "/stat")
 	// The name stands in parentheses and may hold any byte: look from the end.
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(fields) < 2 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
-		return "", false
+	if len(fields) < 2 {
+		return ""
 	}
-	return string(fields[1]), true
+	return string(fields[1])
 }
 
 // signal signals all of it.
@@ -151,12 +151,40 @@ func (t tree) sum(pids []string, of func(t tree, pid string) uint64) uint64 {
 func threads(t tree, pid string) uint64 { return field(t.read(pid+"/status"), "Threads:") }
 
 func unshared(t tree, pid string) uint64 {
-	status := t.read(pid + "/status")
-	return (field(status, "RssAnon:") + field(status, "RssShmem:")) << 10
+	status := t.ofMemory(pid, "status", "RssAnon:")
+	return (field(status, "RssAnon:") + field(status, "RssShmem:") + field(status, "VmSwap:")) << 10
 }
 
 func proportional(t tree, pid string) uint64 {
-	return field(t.read(pid+"/smaps_rollup"), "Pss:") << 10
+	rollup := t.ofMemory(pid, "smaps_rollup", "Pss:")
+	if rollup == nil { // a process can close it to us (PR_SET_DUMPABLE)
+		return unshared(t, pid)
+	}
+	return (field(rollup, "Pss:") + field(rollup, "SwapPss:")) << 10
+}
+
+// ofMemory reads a file that tells of a process's memory, in which a line begins
+// with name, or nothing. Where the first thread has ended the file of the process
+// has no such line, but those of the other threads do.
+func (t tree) ofMemory(pid, file, name string) []byte {
+	if b := t.read(pid + "/" + file); bytes.Contains(b, []byte("\n"+name)) {
+		return b
+	}
+	dir, err := t.open(pid + "/task")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	threads, _ := dir.Readdirnames(-1)
+	for _, thread := range threads {
+		if thread == pid {
+			continue
+		}
+		if b := t.read(pid + "/task/" + thread + "/" + file); bytes.Contains(b, []byte("\n"+name)) {
+			return b
+		}
+	}
+	return nil
 }
 
 // read returns a file's content, or nothing: the process may be gone. A line of

@@ -17,7 +17,7 @@ func TestTree(t *testing.T) {
 		pid, parent int
 		state       string
 	}{
-		{1, 0, "S"}, {10, 1, "S"}, {11, 10, "S"}, {12, 11, "R"}, {13, 12, "Z"}, {14, 13, "S"}, // 10 is the helper
+		{1, 0, "S"}, {10, 1, "S"}, {11, 10, "S"}, {12, 11, "R"}, {13, 12, "Z"}, {14, 13, "S"}, // 10 is the helper, 13 has threads left
 		{20, 1, "S"}, {21, 20, "S"}, // others
 		{30, 31, "S"}, {31, 30, "S"}, // a circle
 	} {
@@ -36,7 +36,7 @@ func TestTree(t *testing.T) {
 	defer proc.Close()
 	got := tree{proc: proc, root: 10}.pids()
 	slices.Sort(got)
-	if want := []string{"11", "12"}; !slices.Equal(got, want) {
+	if want := []string{"11", "12", "13", "14"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

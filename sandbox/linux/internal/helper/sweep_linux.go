@@ -86,31 +86,29 @@ func signalTree(sig syscall.Signal) {
 	syscall.RawSyscall6(syscall.SYS_CLOSE, proc, 0, 0, 0, 0, 0)
 }
 
-// descends says whether a live process is below another.
+// descends says whether a process is below another. One that is dead counts:
+// where only its first thread has ended, the kernel says the same of it.
 //
 //go:norace
 func descends(proc, pid, ancestor uintptr) bool {
-	p, live := parent(proc, pid)
-	if !live {
-		return false
-	}
 	for range 4096 {
-		if p == ancestor {
+		pid = parent(proc, pid)
+		if pid == ancestor {
 			return true
 		}
-		if p <= 1 {
+		if pid <= 1 {
 			return false
 		}
-		p, _ = parent(proc, p)
 	}
 	return false
 }
 
 // parent reads the parent of a process from /proc/PID/stat (proc_pid_stat(5)).
+// It is 0 if there is none.
 //
 //go:norace
 //go:nocheckptr
-func parent(proc, pid uintptr) (ppid uintptr, live bool) {
+func parent(proc, pid uintptr) uintptr {
 	at := len(name) - len(statEnd)
 	for i := range len(statEnd) {
 		name[at+i] = statEnd[i]
@@ -122,12 +120,12 @@ func parent(proc, pid uintptr) (ppid uintptr, live bool) {
 	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, proc,
 		uintptr(unsafe.Pointer(&name[at])), syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
 	if errno != 0 {
-		return 0, false
+		return 0
 	}
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&stat)), unsafe.Sizeof(stat)-1, 0, 0, 0)
 	syscall.RawSyscall6(syscall.SYS_CLOSE, fd, 0, 0, 0, 0, 0)
 	if errno != 0 {
-		return 0, false
+		return 0
 	}
 	stat[n] = 0
 	// The name stands in parentheses and may hold any byte, but what follows
@@ -137,9 +135,9 @@ func parent(proc, pid uintptr) (ppid uintptr, live bool) {
 		i--
 	}
 	if i == 0 || i+4 >= int(n) {
-		return 0, false
+		return 0
 	}
-	return number(unsafe.Pointer(&stat[i+4])), stat[i+2] != 'Z' && stat[i+2] != 'X'
+	return number(unsafe.Pointer(&stat[i+4]))
 }
 
 // number reads the digits at p. It is 0 if there is none.

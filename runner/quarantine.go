@@ -134,7 +134,7 @@ func startWatch(where profiles.Place, names []sandbox.Name, unprotect []string) 
 		case g.link != "":
 			w.record.Links[g.name.Path] = g.link
 		}
-		w.linksAbove(g.name.Path)
+		w.linksOn(g.name.Path)
 	}
 	text, err := json.Marshal(w.record)
 	if err != nil {
@@ -154,14 +154,28 @@ func startWatch(where profiles.Place, names []sandbox.Name, unprotect []string) 
 	return guards, w, nil
 }
 
-// linksAbove notes the links by which a name is reached: who replaces one of
-// them replaces the name.
-func (w *watchman) linksAbove(path string) {
-	top := w.top(path)
-	for dir := filepath.Dir(path); dir != top && within(dir, top); dir = filepath.Dir(dir) {
-		if text, err := os.Readlink(dir); err == nil {
-			w.record.Links[dir] = text
+// linksOn notes the links by which a name is reached, and those on the way to
+// where these lead: who replaces one of them replaces the name.
+func (w *watchman) linksOn(path string) {
+	const most = 40 // links that the kernel follows (path_resolution(7))
+	at := w.top(path)
+	rest, err := filepath.Rel(at, path)
+	for links := 0; err == nil && rest != "" && links < most; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		at = filepath.Join(at, name) // of what is no link: ".." is what it says
+		text, err := os.Readlink(at)
+		if err != nil {
+			continue
 		}
+		links++
+		if within(at, w.top(at)) {
+			w.record.Links[at] = text
+		}
+		if at = filepath.Dir(at); filepath.IsAbs(text) {
+			at = "/"
+		}
+		rest = text + "/" + rest
 	}
 }
 
@@ -345,6 +359,11 @@ func harmless(path string) bool {
 		info, err := os.Lstat(path)
 		return err == nil && info.IsDir()
 	case "hooks":
+		// A link can be turned to others, by way of another link, unseen.
+		info, err := os.Lstat(path)
+		if err != nil || !info.IsDir() {
+			return false
+		}
 		entries, err := os.ReadDir(path)
 		for _, e := range entries {
 			if !strings.HasSuffix(e.Name(), ".sample") || !e.Type().IsRegular() {

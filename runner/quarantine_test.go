@@ -48,6 +48,7 @@ func TestQuarantine(t *testing.T) {
 		{"made and removed", "touch .envrc; rm .envrc", nil, nil},
 		{"a repository", "git init -q . && git remote add origin https://example.com/x", nil, nil},
 		{"a repository with a hook", "git init -q . && echo >.git/hooks/pre-commit", []string{"quarantined hooks"}, []string{".git/hooks"}},
+		{"a repository with a link to no hooks", "git init -q . && rm -r .git/hooks && mkdir h && ln -s ../h .git/hooks", []string{"quarantined hooks"}, []string{".git/hooks"}},
 		{"a repository that runs a program", "git init -q . && git config core.fsmonitor ./x", []string{"quarantined config"}, []string{".git/config"}},
 		{"a pointer to a repository", "git init -q r && git -C r config core.fsmonitor ./x && echo 'gitdir: r/.git' >.git", []string{"quarantined .git"}, []string{".git"}},
 		{"a link to a repository", "git init -q r && git -C r config core.fsmonitor ./x && ln -s $PWD/r/.git .git", []string{"quarantined .git"}, []string{".git"}},
@@ -235,6 +236,31 @@ func TestQuarantineOfLinksAbove(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(c.Dir, ".config/mise/config.toml")); string(text) != "good" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// Where a name leads through further links, these are as good as the name.
+func TestQuarantineOfLinksOnTheWay(t *testing.T) {
+	for _, script := range []string{
+		"rm a; mkdir a; echo bad >a/envrc",
+		"rm conf/b; mkdir conf/b; echo bad >conf/b/envrc",
+		"ln -sfn other conf/b",
+	} {
+		c := absentNames(t, script)
+		write(t, "good", c.Dir, "real/envrc")
+		write(t, "bad", c.Dir, "conf/other/envrc")
+		for name, text := range map[string]string{".envrc": "./conf/../a/envrc", "a": "conf/b", "conf/b": filepath.Join(c.Dir, "real")} {
+			if err := os.Symlink(text, filepath.Join(c.Dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := Run(context.Background(), c)
+		if err != nil || len(r.Notices) != 1 || r.Notices[0].Kind != NoticeQuarantined {
+			t.Errorf("%s: %v, %v", script, r.Notices, err)
+		}
+		if text, err := os.ReadFile(filepath.Join(c.Dir, ".envrc")); string(text) != "good" {
+			t.Errorf("%s: %q, %v", script, text, err)
+		}
 	}
 }
 

@@ -70,10 +70,14 @@ func parseHello(b []byte) (name string, state helloState) {
 	var msg []byte
 	for first := true; ; first = false {
 		switch {
-		case len(b) > 0 && b[0] != handshake || len(b) > 1 && b[1] != 3:
+		// Servers pass over records of other types, such as a warning or one that
+		// they do not know, to get to the client hello. So the version tells.
+		case len(b) > 1 && b[1] != 3:
 			if first {
 				return "", helloPlain
 			}
+			return "", helloBad
+		case len(b) > 1 && b[0] != handshake:
 			return "", helloBad
 		case len(b) < 5:
 			return "", helloIncomplete

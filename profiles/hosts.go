@@ -42,7 +42,7 @@ func CheckHost(entry string, allow bool) error {
 	}
 	switch a := p.Host().Addr(); {
 	case p.Host().Name() == "localhost" || strings.HasSuffix(p.Host().Name(), ".localhost") || a.IsLoopback():
-		return fmt.Errorf("%q: inside, that is the command itself", entry)
+		return fmt.Errorf("%q: inside, that is the command itself; only network = host reaches servers of this machine", entry)
 	case a.IsValid() && (a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast()):
 		return fmt.Errorf("%q: connections to such an address are always refused", entry)
 	}

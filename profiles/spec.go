@@ -461,7 +461,7 @@ func (p *Profile) grantable(rules []sandbox.FileRule, place *Place) error {
 			return &sandbox.SpecError{
 				Field: "grant", Value: g,
 				Err:  fmt.Errorf("%s is a secret, which a project's file does not open: %s", r.Path, r.Reason),
-				Hint: "open it yourself, with --read, --write or your own configuration",
+				Hint: "take it out of the project's file, or open it yourself, with --read, --write or your own configuration",
 			}
 		}
 	}

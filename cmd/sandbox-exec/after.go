@@ -16,7 +16,9 @@ import (
 const (
 	noticeNetworkOff = "network-off"
 	noticeHost       = "host-refused"
+	noticeLocalhost  = "localhost"
 	noticeGitConfig  = "git-config"
+	noticeWorktree   = "git-worktree"
 )
 
 // configWriters write the repository's configuration.
@@ -30,12 +32,24 @@ var configWriters = []string{
 	"git sparse-checkout", "git submodule add", "git submodule deinit", "git submodule init", "git submodule set-url", "git submodule update",
 }
 
+// worktreeWriters change what git keeps of a worktree that was there before.
+// (prune does, too, and succeeds where it could not.)
+var worktreeWriters = []string{"git worktree move", "git worktree remove", "git worktree repair"}
+
 // afterFailure says what a command that failed may have failed for, where the
 // program's own message does not tell.
 func afterFailure(d policy.Decision, p *profiles.Profile) (out []runner.Notice) {
 	any := func(is func(policy.Target) bool) bool { return slices.ContainsFunc(d.Targets, is) }
-	if p.Network <= sandbox.NetworkLocalhost && any(usesNetwork) {
-		out = append(out, runner.Notice{Kind: noticeNetworkOff, Text: "the network is off for this command; --allow-host NAME opens a host, --net host everything"})
+	elsewhere := func(t policy.Target) bool { return usesNetwork(t) && !toLocalhost(t) }
+	if p.Network <= sandbox.NetworkLocalhost && any(elsewhere) {
+		opens := "--allow-host NAME opens a host"
+		if hosts, known := namedHosts(d); known {
+			opens = allowHosts(hosts) + " opens what it names"
+		}
+		out = append(out, runner.Notice{Kind: noticeNetworkOff, Text: "the network is off for this command; " + opens + ", --net host everything"})
+	}
+	if p.Network < sandbox.NetworkHost && any(toLocalhost) {
+		out = append(out, runner.Notice{Kind: noticeLocalhost, Text: "localhost is this command's own: servers of other commands, of tasks and of this machine are not there; start the server in the same command, or both with --net host"})
 	}
 	if p.Workspace == sandbox.ReadWrite && p.GitConfig != "checked" && !slices.Contains(p.Unprotect, ".git/config") && any(writesGitConfig) {
 		out = append(out, runner.Notice{
@@ -43,7 +57,23 @@ func afterFailure(d policy.Decision, p *profiles.Profile) (out []runner.Notice) 
 			Text: `.git/config is protected from this command; --unprotect .git/config lets it change that, git.config = "checked" in the configuration lets all change it and puts back what runs programs`,
 		})
 	}
+	if p.Workspace == sandbox.ReadWrite && !slices.Contains(p.Unprotect, ".git/commondir") && any(func(t policy.Target) bool { return starts(t.Argv, worktreeWriters) }) {
+		out = append(out, runner.Notice{
+			Kind: noticeWorktree, Path: ".git/worktrees",
+			Text: "what git keeps of a worktree is protected from this command; --unprotect .git/commondir --unprotect .git/gitdir lets it change that",
+		})
+	}
 	return out
+}
+
+// toLocalhost says whether a target is a server of this machine, or would be
+// outside.
+func toLocalhost(t policy.Target) bool {
+	if t.Action != policy.NetworkTo || t.Dynamic {
+		return false
+	}
+	p, err := policy.ParseHostPattern(t.Resource)
+	return err == nil && (p.Host().Name() == "localhost" || p.Host().Addr().IsLoopback())
 }
 
 // hostPort is HOST:PORT as --allow-host reads it.

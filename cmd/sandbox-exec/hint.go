@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"os"
+	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/policy"
+	"github.com/sandbox-exec/sandbox-exec/profiles"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
@@ -58,7 +61,7 @@ func denialHint(d policy.Decision, cmd runner.Command) string {
 	case policy.StageBreaker:
 		return "no mode, rule or answer allows this"
 	case policy.StageRule:
-		return "a rule of the profile forbids it; the message names where it stands"
+		return "a rule forbids it; the message names where it stands"
 	}
 	const plan = "mode plan runs only what is proven to change nothing"
 	p := *cmd.Profile
@@ -89,6 +92,15 @@ func remedy(d policy.Decision, cmd runner.Command) string {
 		if t.Reason == policy.SyntaxError {
 			return "correct the text"
 		}
+		if usesNetwork(t) && cmd.Profile.Network <= sandbox.NetworkLocalhost {
+			hosts, known := namedHosts(d)
+			if known && runtime.GOOS == "linux" { // elsewhere no host can be let through by itself
+				p.Network, p.AllowHosts = sandbox.NetworkAllow, hosts
+			} else {
+				p.Network = sandbox.NetworkHost
+			}
+			continue
+		}
 		name, value := opener(t, cmd)
 		flag := name + " " + quote(value)
 		if name == "" || slices.Contains(flags, flag) {
@@ -105,9 +117,14 @@ func remedy(d policy.Decision, cmd runner.Command) string {
 			p.Write = append(slices.Clip(p.Write), value)
 		case "--unprotect":
 			p.Unprotect = append(slices.Clip(p.Unprotect), value)
-		case "--net":
-			p.Network = sandbox.NetworkHost
 		}
+	}
+	switch {
+	case p.Network == cmd.Profile.Network:
+	case p.Network == sandbox.NetworkAllow:
+		flags = append(flags, allowHosts(p.AllowHosts))
+	default:
+		flags = append(flags, "--net host")
 	}
 	cmd.Profile = &p
 	if again, err := runner.Decide(cmd); err != nil || again.Verdict != policy.Allow {
@@ -126,10 +143,6 @@ func opener(t policy.Target, cmd runner.Command) (flag, value string) {
 	known := !t.Dynamic && filepath.IsAbs(t.Resource)
 	workspace := cmd.Settings.Workspace
 	switch {
-	case usesNetwork(t):
-		if cmd.Profile.Network <= sandbox.NetworkLocalhost {
-			return "--net", "host"
-		}
 	case !known:
 	case t.Action == policy.FileRead && t.Reason == policy.OutsideRead:
 		return "--read", t.Resource
@@ -152,6 +165,43 @@ func usesNetwork(t policy.Target) bool {
 		return true
 	}
 	return t.Action == policy.NetworkTo
+}
+
+// namedHosts returns what --allow-host takes to let a command reach the hosts
+// that it names; known says whether that is all that it wants to reach.
+func namedHosts(d policy.Decision) (hosts []string, known bool) {
+	git := func(t policy.Target) bool {
+		return t.Action == policy.Exec && len(t.Argv) > 0 && path.Base(t.Argv[0]) == "git"
+	}
+	known = true
+	for _, t := range d.Targets {
+		if t.Action != policy.NetworkTo {
+			continue
+		}
+		host := t.Resource
+		for _, web := range []string{":80", ":443"} { // what a rule without a port holds for
+			host = strings.TrimSuffix(host, web)
+		}
+		if host == "*" && slices.ContainsFunc(d.Targets, func(by policy.Target) bool { return by.Span == t.Span && git(by) }) {
+			host = "@git"
+		}
+		switch {
+		case t.Dynamic || host == "*" || profiles.CheckHost(host, true) != nil:
+			known = false
+		case !slices.Contains(hosts, host):
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts, known && hosts != nil
+}
+
+// allowHosts are the flags that let these hosts through.
+func allowHosts(hosts []string) string {
+	var flags []string
+	for _, host := range hosts {
+		flags = append(flags, "--allow-host "+quote(host))
+	}
+	return strings.Join(flags, " ")
 }
 
 // distinct leaves out the programs that only read what another target names.

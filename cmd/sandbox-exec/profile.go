@@ -22,7 +22,7 @@ func (e *env) profileList(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(e.stdout, "%-12s %s\n", name, p.Description)
+		fmt.Fprintf(e.stdout, "%-13s %s\n", name, p.Description)
 	}
 	return nil
 }

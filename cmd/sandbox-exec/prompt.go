@@ -112,9 +112,9 @@ func question(r runner.Request, width int) string {
 	}
 
 	fmt.Fprintf(&b, "\nWhatever the answer, the sandbox holds: the workspace %s is %s, the network is %s,\nprotected names are read-only (--unprotect NAME opens them).\n",
-		policy.Escape(r.Workspace), r.Sandbox.Workspace, r.Sandbox.Network)
+		policy.Escape(r.Workspace), r.Sandbox.Workspace, network(r.Sandbox.Network))
 	if r.Sandbox.Network == "off" && slices.ContainsFunc(r.Decision.Targets, usesNetwork) {
-		b.WriteString("The network stays off, whatever the answer (--net host opens it).\n")
+		b.WriteString("The network stays off, whatever the answer (--allow-host NAME or --net host opens it).\n")
 	}
 	for _, path := range r.Sandbox.Read {
 		fmt.Fprintf(&b, "A yes lets this run read %s\n", policy.Escape(path))
@@ -142,6 +142,19 @@ func question(r runner.Request, width int) string {
 }
 
 const indent = "    "
+
+// network is what a profile's word for the network means.
+func network(word string) string {
+	switch word {
+	case "localhost":
+		return "off, but for its own localhost"
+	case "allow":
+		return "open to the hosts that rules name"
+	case "host":
+		return "all that of this machine"
+	}
+	return word
+}
 
 func patterns(rules []policy.Rule) string {
 	var b strings.Builder

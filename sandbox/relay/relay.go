@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
@@ -24,7 +25,7 @@ import (
 
 // Bounds on what the process can make us hold.
 const (
-	maxConnections = 512 // at once; each costs up to six descriptors
+	maxConnections = 512 // at once
 	maxNames       = 4096
 	maxContacts    = 1000 // that are told apart
 
@@ -32,6 +33,14 @@ const (
 	dialTimeout  = 20 * time.Second // for all addresses of a host
 	drainTimeout = 2 * time.Second  // for what the process left in its sockets
 )
+
+// connections is how many are carried at once where this process may have so many
+// descriptors. What watches the process needs some, too: it must not be blinded by
+// connections.
+func connections(descriptors uint64) int {
+	const each, others = 6, 128
+	return int(max(1, min(maxConnections, (max(descriptors, others)-others)/each)))
+}
 
 // Sockets are those of the process's network that a Relay serves and closes.
 type Sockets struct {
@@ -66,7 +75,9 @@ func Start(hosts sandbox.Hosts, s Sockets) *Relay {
 }
 
 func newRelay(hosts sandbox.Hosts) *Relay {
-	r := &Relay{hosts: hosts, live: map[*flow]struct{}{}, slots: make(chan struct{}, maxConnections)}
+	var files syscall.Rlimit // on an error it is 0
+	syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)
+	r := &Relay{hosts: hosts, live: map[*flow]struct{}{}, slots: make(chan struct{}, connections(uint64(files.Cur)))}
 	r.names.init(hosts.Addresses)
 	r.dial = r.dialGuarded
 	r.ctx, r.cancel = context.WithCancel(context.Background())

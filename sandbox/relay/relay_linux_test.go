@@ -265,3 +265,30 @@ func TestRelayIsBounded(t *testing.T) {
 	}
 	in.Stop()
 }
+
+// TestConnections: connections leave descriptors for others.
+func TestConnections(t *testing.T) {
+	for _, c := range []struct {
+		descriptors uint64
+		want        int
+	}{{0, 1}, {128, 1}, {256, 21}, {1024, 149}, {3200, 512}, {1 << 20, 512}, {^uint64(0), 512}} {
+		if got := connections(c.descriptors); got != c.want {
+			t.Errorf("of %d descriptors: %d connections, want %d", c.descriptors, got, c.want)
+		}
+	}
+}
+
+// TestConnectionsOfThisProcess: a relay asks what the process may have.
+func TestConnectionsOfThisProcess(t *testing.T) {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 256, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	if got := cap(newRelay(sandbox.Hosts{}).slots); got != connections(256) {
+		t.Errorf("%d connections", got)
+	}
+}

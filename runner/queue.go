@@ -59,16 +59,13 @@ func (k *call) exclusive(ctx context.Context) (*os.File, error) {
 			err = lockWhen(ctx, f)
 		}
 	}
-	if err == nil {
-		err = f.Truncate(0)
-	}
-	if err == nil {
-		_, err = fmt.Fprintf(f, "process %d, since %s\n", os.Getpid(), time.Now().Format(time.DateTime))
-	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
+	// For people: where it cannot be written, nobody is told who runs.
+	f.Truncate(0)
+	fmt.Fprintf(f, "process %d, since %s\n", os.Getpid(), time.Now().Format(time.DateTime))
 	if waited {
 		k.decision = k.decide()
 	}

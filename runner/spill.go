@@ -41,7 +41,12 @@ func (s spills) create(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, lock(f) // so that no other run takes it for an old one
+	if err := lock(f); err != nil { // so that no other run takes it for an old one
+		f.Close()
+		os.Remove(f.Name())
+		return nil, err
+	}
+	return f, nil
 }
 
 // tidy removes what is older than spillAge, or more than spillTotal. What

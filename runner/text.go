@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/sandbox-exec/sandbox-exec/policy"
 )
 
 const (
@@ -49,7 +52,7 @@ func (r *Result) Text() string {
 		add("[" + ending + "]")
 	}
 	for _, n := range r.Notices {
-		add("[notice: " + strings.ToValidUTF8(n.Text, "\uFFFD") + "]")
+		add("[notice: " + policy.Escape(n.Text) + "]")
 	}
 	return strings.Join(parts, "\n") + "\n"
 }
@@ -189,7 +192,7 @@ func readable(s Stream) string {
 		return fmt.Sprintf("[binary output, %s; %s]\n", bytesText(s.Bytes), where)
 	}
 	text := s.Text()
-	if strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) < 0 {
+	if strings.IndexFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) < 0 {
 		return text
 	}
 	var b strings.Builder
@@ -215,6 +218,9 @@ func plain(b *strings.Builder, line string) {
 		switch {
 		case c == 0x1b:
 			i += escape(line[i:])
+			continue
+		case c == 0xc2 && i+1 < len(line) && line[i+1] < 0xa0: // U+0080 to U+009F, of which one is ESC [
+			i += 2
 			continue
 		case c >= ' ' && c != 0x7f || c == '\t':
 			b.WriteByte(c)
@@ -243,8 +249,11 @@ func escape(text string) int {
 			if text[i] == 0x07 {
 				return i + 1
 			}
-			if text[i] == 0x1b {
-				return min(i+2, len(text))
+			if strings.HasPrefix(text[i:], "\x1b\\") {
+				return i + 2
+			}
+			if text[i] == 0x1b { // another sequence
+				return i
 			}
 		}
 		return len(text)

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
@@ -40,6 +41,8 @@ func TestReadable(t *testing.T) {
 		{"\x1b[", ""},
 		{"\x1b[12;", ""},
 		{"\x1b]never ends", ""},
+		{"\x1b]ends by another\x1bü\n", "ü\n"},
+		{"one byte: \u009b31mred\u0085\n", "one byte: 31mred\n"},
 		{"\x1b[3\nnext\n", "\nnext\n"},
 		{"one bad byte \xff in many good ones\n", "one bad byte \uFFFD in many good ones\n"},
 		{"a\x00b", "[binary output, 3 bytes; not shown]\n"},
@@ -130,16 +133,16 @@ func TestEnding(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, seed := range []string{"", "text\n", "\x1b[31m\r\x00\xff", "\x1b]\x1b\\", strings.Repeat("ü\n", 3000)} {
+	for _, seed := range []string{"", "text\n", "\x1b[31m\r\x00\xff", "\x1b]\x1b\\", "\x1b]\x1bü\u009b", strings.Repeat("ü\n", 3000)} {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, stdout, stderr string) {
-		r := Result{Output: Output{Stdout: captured(stdout), Stderr: captured(stderr)}}
+		r := Result{Output: Output{Stdout: captured(stdout), Stderr: captured(stderr)}, Notices: []Notice{{Text: stdout[:min(len(stdout), 100)]}}}
 		text := r.Text()
 		if !utf8.ValidString(text) {
 			t.Errorf("%q", text)
 		}
-		if i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }); i >= 0 {
+		if i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
 			t.Errorf("%q", text[i:])
 		}
 		if n := measure(text); n.characters > MaxText+1000 || n.lines > MaxTextLines+10 {

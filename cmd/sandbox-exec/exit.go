@@ -139,13 +139,13 @@ func explain(err error) []string {
 		hint = test.Hint
 	case errors.As(err, &busy):
 		hint = "--exclusive wait waits for its end"
-	case errors.As(err, &rule):
-		hint = "the rule was not stored"
-	case errors.As(err, &profile):
+	case errors.As(err, &profile): // before the rule in it
 		hint = profile.Hint
 		if profile.Text != "" {
-			line = fmt.Sprintf("%d | %s", profile.Line, policy.Escape(strings.ReplaceAll(profile.Text, "\t", " ")))
+			line = fmt.Sprintf("%d | %s", profile.Line, strings.ReplaceAll(profile.Text, "\t", " "))
 		}
+	case errors.As(err, &rule):
+		hint = "the rule was not stored"
 	}
 	if hint != "" {
 		hint = "hint: " + hint
@@ -182,7 +182,7 @@ func explainRefusal(err *runner.RefusedError, hint string) []string {
 		out = append(out, what)
 	}
 	if err.Reason != "" {
-		out = append(out, "why: "+policy.Escape(err.Reason))
+		out = append(out, "why: "+err.Reason)
 	}
 	if hint != "" {
 		out = append(out, "hint: "+hint)

@@ -389,7 +389,7 @@ func (e *env) wrapped(f *flagSet, cmd *runner.Command) error {
 	}
 	cmd.Exclusive = runner.Exclusive(f.choice("exclusive", "wait", "refuse"))
 	if !f.Bool("q") {
-		cmd.OnWait = func(what string) { lines(e.stderr, "waiting: "+policy.Escape(what)) }
+		cmd.OnWait = func(what string) { lines(e.stderr, "waiting: "+what) }
 	}
 	p.Require = slices.Concat(p.Require, f.layers("require"))
 	p.AllowMissing = slices.Concat(p.AllowMissing, f.layers("allow-missing"))

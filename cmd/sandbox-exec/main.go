@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/cmd/sandbox-exec/selftest"
+	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/urfave/cli/v2"
 )
@@ -250,11 +251,12 @@ func version() string {
 	return info.Main.Version
 }
 
-// lines writes each non-empty text as a line of a message.
+// lines writes each non-empty text as a line of a message. What is told may be
+// a command's own: of a text one line comes of it, without control characters.
 func lines(w io.Writer, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
-			fmt.Fprintf(w, "sandbox-exec: %s\n", text)
+			fmt.Fprintf(w, "sandbox-exec: %s\n", policy.Escape(strings.ReplaceAll(text, "\n", "; ")))
 		}
 	}
 }

@@ -244,7 +244,7 @@ func epilogue(r runner.Result, timeout time.Duration) []string {
 
 func told(notices []runner.Notice) (out []string) {
 	for _, n := range notices {
-		out = append(out, "notice: "+policy.Escape(n.Text))
+		out = append(out, "notice: "+n.Text)
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/sandbox-exec/sandbox-exec/policy"
 	"github.com/sandbox-exec/sandbox-exec/runner"
 	"github.com/urfave/cli/v2"
 )
@@ -30,7 +29,7 @@ func (e *env) seatbelt(c *cli.Context) error {
 	}
 	fmt.Fprint(e.stdout, p.Text)
 	for _, param := range p.Params {
-		lines(e.stderr, fmt.Sprintf("notice: the profile needs -D %s=%s", param.Key, policy.Escape(param.Value)))
+		lines(e.stderr, fmt.Sprintf("notice: the profile needs -D %s=%s", param.Key, param.Value))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -65,9 +64,7 @@ func (e *env) selftest(c *cli.Context) error {
 		return err
 	}
 	if f.Bool("json") {
-		enc := json.NewEncoder(e.stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(report); err != nil {
+		if err := e.printJSON(report); err != nil {
 			return err
 		}
 	} else {

@@ -26,9 +26,6 @@ import (
 // terminal for questions. So handing over to the background is no more than
 // letting go.
 
-// supervisorName is the supervisor's argv[0].
-const supervisorName = "sandbox-exec-task"
-
 // Descriptors of the supervisor: stdin is the socket to the starter, stdout and
 // stderr are pipes that the starter copies from.
 
@@ -83,12 +80,6 @@ func receive(socket *os.File) (m message, terminal *os.File, err error) {
 		}
 	}
 	return m, terminal, json.Unmarshal(text[:n], &m)
-}
-
-// launched is what became of a task that was launched.
-type launched struct {
-	id     string // it goes on as this task
-	ending error  // else: how this process ends
 }
 
 // launch starts a supervisor and stays with it until the command has ended or

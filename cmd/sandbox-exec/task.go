@@ -19,6 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// supervisorName is the supervisor's argv[0].
+const supervisorName = "sandbox-exec-task"
+
+// launched is what became of a task that was launched.
+type launched struct {
+	id     string // it goes on as this task
+	ending error  // else: how this process ends
+}
+
 // taskStartFlags are those of run that make sense in the background.
 func taskStartFlags() []cli.Flag {
 	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool {

@@ -261,6 +261,7 @@ func (p parent) make(name string) (group, error) {
 	}
 	if err != nil {
 		unix.Rmdir(g.path)
+		g.lock.Close()
 		return g, cgroupError("lock "+g.path, err)
 	}
 	return g, nil

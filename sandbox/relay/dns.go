@@ -30,7 +30,11 @@ func (r *Relay) serveDNS(c net.PacketConn) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil || n > maxQuery {
+		if err != nil {
+			time.Sleep(retryDelay)
+			continue
+		}
+		if n > maxQuery {
 			continue
 		}
 		if m := r.answer(buf[:n]); m != nil {

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -79,5 +78,3 @@ func hostName(s string) (string, bool) {
 	// Or it is an address in one of its odd spellings (inet_aton(3)).
 	return s, last[0] < '0' || last[0] > '9'
 }
-
-func itoa(port uint16) string { return strconv.Itoa(int(port)) }

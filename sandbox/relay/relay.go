@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,8 @@ const (
 	helloTimeout = 10 * time.Second // for a whole client hello
 	dialTimeout  = 20 * time.Second // for all addresses of a host
 	drainTimeout = 2 * time.Second  // for what the process left in its sockets
+
+	retryDelay = 10 * time.Millisecond // after an error of a socket that is still open
 )
 
 // connections is how many are carried at once where this process may have so many
@@ -126,7 +129,7 @@ func accept(l net.Listener, slots chan struct{}, serve, full func(*net.TCPConn))
 			return
 		}
 		if err != nil { // no descriptor is free, or the connection is gone
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(retryDelay)
 			continue
 		}
 		c := conn.(*net.TCPConn)
@@ -309,7 +312,7 @@ func (r *Relay) dialGuarded(ctx context.Context, host string, port uint16) (*net
 	if _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, ".") {
 		host += "." // without the search list: this name, not one that ends in it
 	}
-	c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, itoa(port)))
+	c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
 	if err != nil {
 		return nil, err
 	}

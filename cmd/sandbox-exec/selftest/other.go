@@ -11,7 +11,7 @@ import (
 
 // Run is for Linux.
 func Run(context.Context, Options) (*Report, error) {
-	return nil, &sandbox.UnsupportedError{Layer: "selftest", Want: "Linux", Have: runtime.GOOS}
+	return nil, &sandbox.UnsupportedError{Layer: "selftest", Want: "Linux", Have: runtime.GOOS, Hint: "scripts/macos-check.sh asks a Mac what it holds"}
 }
 
 // Attempt is for Linux.

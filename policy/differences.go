@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -36,7 +37,7 @@ func (f *frame) differences(list []*syntax.Stmt) {
 				f.documentLine(n)
 			case *syntax.Stmt:
 				call, ok := n.Cmd.(*syntax.CallExpr)
-				if ok && f.outer != nil && len(call.Args) == 1 && call.Args[0].Lit() == "exec" && len(n.Redirs) > 0 {
+				if ok && f.outer != nil && len(call.Args) == 1 && call.Args[0].Lit() == "exec" && slices.ContainsFunc(n.Redirs, toStdin) {
 					// A shell that reads its script from there goes on with it.
 					f.j.note(ShellDifference, "another standard input for the rest of a script", f.spanOf(n))
 				}
@@ -44,6 +45,19 @@ func (f *frame) differences(list []*syntax.Stmt) {
 			return true
 		})
 	}
+}
+
+// toStdin says whether a redirection may be one of standard input. Of more than
+// one digit it is not known: to dash they are a word.
+func toStdin(r *syntax.Redirect) bool {
+	if r.N != nil {
+		return len(r.N.Value) != 1 || r.N.Value == "0"
+	}
+	switch r.Op {
+	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return true
+	}
+	return false
 }
 
 // printed is a substitution, which bash 5.2 parses, prints and parses again.

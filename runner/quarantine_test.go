@@ -48,6 +48,7 @@ func TestQuarantine(t *testing.T) {
 		{"made and removed", "touch .envrc; rm .envrc", nil, nil},
 		{"a repository", "git init -q . && git remote add origin https://example.com/x", nil, nil},
 		{"a repository with a hook", "git init -q . && echo >.git/hooks/pre-commit", []string{"quarantined hooks"}, []string{".git/hooks"}},
+		{"a repository with more samples than are looked at", "git init -q . && cd .git/hooks && seq -f %g.sample 1200 | xargs touch", []string{"quarantined hooks"}, []string{".git/hooks"}},
 		{"a repository with a link to no hooks", "git init -q . && rm -r .git/hooks && mkdir h && ln -s ../h .git/hooks", []string{"quarantined hooks"}, []string{".git/hooks"}},
 		{"a repository that runs a program", "git init -q . && git config core.fsmonitor ./x", []string{"quarantined config"}, []string{".git/config"}},
 		{"a pointer to a repository", "git init -q r && git -C r config core.fsmonitor ./x && echo 'gitdir: r/.git' >.git", []string{"quarantined .git"}, []string{".git"}},

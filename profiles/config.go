@@ -72,7 +72,7 @@ func LoadConfig(file string) (*Config, error) {
 		return &Config{}, nil
 	}
 	if err != nil {
-		return nil, &Error{File: file, Err: err, Hint: "make it a file that you can read, or remove it"}
+		return nil, &Error{File: file, Err: err, Hint: "make it a file that you can read, or remove it; inside a sandbox it is hidden"}
 	}
 	return ParseConfig(file, data)
 }

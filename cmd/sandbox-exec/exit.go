@@ -132,6 +132,8 @@ func explain(err error) []string {
 	case errors.As(err, &program):
 		if errors.Is(err, exec.ErrNotFound) {
 			hint = "it is in no directory of the command's PATH"
+		} else if errors.Is(err, fs.ErrPermission) {
+			hint = "it is no file that may be executed (chmod +x FILE), or it lies where the command cannot look"
 		}
 	case errors.As(err, &state):
 		hint = state.Hint

@@ -227,7 +227,7 @@ func (f *flagSet) paths(name string, mustExist bool) []string {
 			_, err = os.Lstat(abs)
 		}
 		if err != nil {
-			f.fail(name, path, "no such file or directory")
+			f.fail(name, path, "no such file or directory: what is not there cannot be opened")
 		}
 		list = append(list, abs)
 	}

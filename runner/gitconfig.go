@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +70,36 @@ func (s gitSetting) plain() bool {
 		}
 	}
 	return false
+}
+
+// directory says whether git takes a setting's value for the path of a directory
+// to push to (connect.c, url_is_local_not_ssh), where it runs the hooks of the
+// repository that it finds. known are names of remotes, which are none.
+func (s gitSetting) directory(known map[string]bool) bool {
+	switch {
+	case s.section == "remote" && s.named && (s.key == "url" || s.key == "pushurl"):
+	case s.section == "branch" && s.named && (s.key == "remote" || s.key == "pushremote"),
+		s.section == "remote" && !s.named && s.key == "pushdefault":
+		if s.value == "." || known[s.value] { // "." is the repository itself
+			return false
+		}
+	default:
+		return false
+	}
+	colon, slash := strings.IndexByte(s.value, ':'), strings.IndexByte(s.value, '/')
+	return strings.HasPrefix(s.value, "file:") || colon < 0 || slash >= 0 && slash < colon
+}
+
+// remotes are the names of the remotes that have a URL in a list, a directory's
+// or another.
+func remotes(list []gitSetting, directory bool) map[string]bool {
+	names := map[string]bool{}
+	for _, s := range list {
+		if s.section == "remote" && s.named && s.key == "url" && s.directory(nil) == directory {
+			names[s.subsection] = true
+		}
+	}
+	return names
 }
 
 // plainGitConfig says whether a repository's configuration runs nothing.
@@ -306,15 +337,20 @@ func checkGitConfig(before, after string) (changed []string, restored string) {
 	if err != nil { // nothing of it was in force
 		was = nil
 	}
-	runs := func(list []gitSetting) (out []gitSetting) {
+	// A remote that is a directory stays only if it was there, another one only
+	// if it is there still.
+	known, knew := remotes(now, false), remotes(was, false)
+	maps.Copy(known, remotes(was, true))
+	maps.Copy(knew, remotes(was, true))
+	runs := func(list []gitSetting, known map[string]bool) (out []gitSetting) {
 		for _, s := range list {
-			if !s.plain() {
+			if !s.plain() || s.directory(known) {
 				out = append(out, s)
 			}
 		}
 		return out
 	}
-	old, new := runs(was), runs(now)
+	old, new := runs(was, knew), runs(now, known)
 	if slices.Equal(old, new) {
 		return nil, ""
 	}
@@ -338,7 +374,7 @@ func checkGitConfig(before, after string) (changed []string, restored string) {
 	// may be among, and the repository's plain settings overrule that as before.
 	kept := old
 	for _, s := range now {
-		if s.plain() {
+		if s.plain() && !s.directory(known) {
 			kept = append(kept, s)
 		}
 	}

@@ -45,6 +45,7 @@ func TestPlainGitConfig(t *testing.T) {
 
 func TestCheckGitConfig(t *testing.T) {
 	const mine = "[core]\n\tbare = false\n\tsshCommand = ssh -F x # mine\n[include]\n\tpath = y\n"
+	const kept = "[core]\n\tsshcommand = ssh -F x\n[include]\n\tpath = y\n[core]\n\tbare = false\n"
 	for _, tt := range []struct {
 		name, after string
 		changed     []string
@@ -52,11 +53,12 @@ func TestCheckGitConfig(t *testing.T) {
 	}{
 		{"nothing", mine, nil, ""},
 		{"a remote", mine + "[remote \"o\"]\n\turl = https://x\n", nil, ""},
+		{"a remote and its branch", mine + "[remote \"o\"]\n\turl = git@x:y\n[branch \"b\"]\n\tremote = o\n[branch \"c\"]\n\tremote = .\n", nil, ""},
 		{"a plain setting goes", "[core]\n\tsshCommand = ssh -F x\n[include]\n\tpath = y\n", nil, ""},
 		{
-			"a program and a remote", mine + "[remote \"o\"]\n\turl = a b;c\n[core]\n\tfsmonitor = evil\n",
+			"a program and a remote", mine + "[remote \"o\"]\n\turl = h:a b;c\n[core]\n\tfsmonitor = evil\n",
 			[]string{"core.fsmonitor"},
-			"[core]\n\tsshcommand = ssh -F x\n[include]\n\tpath = y\n[core]\n\tbare = false\n[remote \"o\"]\n\turl = a b\n",
+			"[core]\n\tsshcommand = ssh -F x\n[include]\n\tpath = y\n[core]\n\tbare = false\n[remote \"o\"]\n\turl = h:a b\n",
 		},
 		{
 			"another value", strings.Replace(mine, "-F x", "-F z", 1),
@@ -68,6 +70,12 @@ func TestCheckGitConfig(t *testing.T) {
 			[]string{"include.path"},
 			"[core]\n\tsshcommand = ssh -F x\n[include]\n\tpath = y\n",
 		},
+		{"a directory to push to", mine + "[remote \"o\"]\n\turl = https://x\n\tpushurl = ./o:p\n", []string{"remote.o.pushurl"}, kept + "[remote \"o\"]\n\turl = https://x\n"},
+		{"a directory by URL", mine + "[remote \"o\"]\n\turl = file:///o\n", []string{"remote.o.url"}, kept},
+		{"a directory to clear a URL", mine + "[remote \"o\"]\n\turl = https://x\n\turl =\n", []string{"remote.o.url"}, kept + "[remote \"o\"]\n\turl = https://x\n"},
+		{"a branch of a directory", mine + "[branch \"b\"]\n\tremote = o\n", []string{"branch.b.remote"}, kept},
+		{"a branch of a remote that is put back", mine + "[remote \"o\"]\n\turl = o\n[branch \"b\"]\n\tpushRemote = o\n", []string{"remote.o.url", "branch.b.pushremote"}, kept},
+		{"a directory for all branches", mine + "[remote]\n\tpushDefault = o\n", []string{"remote.pushdefault"}, kept},
 		{"not understood", mine + "[", []string{"a line that git does not write"}, mine},
 	} {
 		changed, restored := checkGitConfig(mine, tt.after)
@@ -77,6 +85,23 @@ func TestCheckGitConfig(t *testing.T) {
 		if again, _ := checkGitConfig(mine, restored); changed != nil && again != nil {
 			t.Errorf("%s: what is put back is not good either: %v", tt.name, again)
 		}
+	}
+}
+
+// A remote that is a directory is the person's own where it was there before.
+func TestCheckGitConfigOwnDirectory(t *testing.T) {
+	const mine = "[remote \"o\"]\n\turl = /srv/o\n"
+	const branch = "[branch \"b\"]\n\tremote = o\n"
+	if changed, _ := checkGitConfig(mine, mine+branch); changed != nil {
+		t.Errorf("a branch of it: %v", changed)
+	}
+	if changed, restored := checkGitConfig(mine, branch); changed == nil || restored != mine+branch {
+		t.Errorf("it goes: %v, %q", changed, restored)
+	}
+	// A URL that goes leaves a name that is one of a directory.
+	const elsewhere = "[remote \"o\"]\n\turl = https://x\n"
+	if changed, restored := checkGitConfig(elsewhere+branch, branch); changed == nil || restored != "" {
+		t.Errorf("another goes: %v, %q", changed, restored)
 	}
 }
 
@@ -136,6 +161,7 @@ func TestCheckedGitConfig(t *testing.T) {
 	}{
 		{"nothing", "touch x", 0, []string{"core.editor=mine"}, ""},
 		{"a remote", "git remote add o https://x/y; git branch -f b; git config branch.b.remote o", 0, []string{"core.editor=mine", "remote.o.url=https://x/y", "branch.b.remote=o"}, ""},
+		{"a directory to push to", "git remote add o https://x/y; git config remote.o.pushurl ./evil", 1, []string{"core.editor=mine", "remote.o.url=https://x/y"}, "evil"},
 		{"a program", "git remote add o https://x/y; git config core.fsmonitor ./evil", 1, []string{"core.editor=mine", "remote.o.url=https://x/y"}, "fsmonitor"},
 		{"another value", "git config core.editor evil", 1, []string{"core.editor=mine"}, "evil"},
 		{"removed", "rm .git/config", 1, []string{"core.editor=mine"}, ""},

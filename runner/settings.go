@@ -45,6 +45,16 @@ type foundPlace struct {
 	notices        []Notice
 }
 
+// AtHome says whether the workspace is the home of whoever runs us, that of the
+// environment or of the user database.
+func (s *Settings) AtHome() bool {
+	homes := []string{s.place.Home}
+	if s.place.UID != 0 { // else they are other people's
+		homes = append(homes, s.place.MoreHomes...)
+	}
+	return slices.Contains(homes, s.Workspace)
+}
+
 // takePlace returns the place for c if the settings have just found it.
 func (s *Settings) takePlace(c *Command) *foundPlace {
 	if s == nil || c.Env != nil {

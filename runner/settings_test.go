@@ -253,3 +253,24 @@ func TestSettingsLendTheirPlaceOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAtHome: a HOME that is missing or leads elsewhere makes no workspace of the
+// home that the user database has.
+func TestAtHome(t *testing.T) {
+	for _, tt := range []struct {
+		uid  int
+		home string
+		more []string
+		want bool
+	}{
+		{1000, "/home/a", nil, true},
+		{1000, "/elsewhere", []string{"/home/a"}, true},
+		{1000, "/elsewhere", nil, false},
+		{0, "/root", []string{"/home/a"}, false}, // somebody else's
+	} {
+		s := &Settings{Workspace: "/home/a", place: profiles.Place{UID: tt.uid, Home: tt.home, MoreHomes: tt.more}}
+		if got := s.AtHome(); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}

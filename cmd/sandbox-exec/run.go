@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -101,11 +100,7 @@ func (e *env) command(f *flagSet) (runner.Command, error) {
 // homeIsNamed refuses the whole home as a workspace that nobody named: it is
 // where a terminal starts, and everything that the person has.
 func homeIsNamed(f *flagSet, cmd runner.Command) error {
-	home, err := os.UserHomeDir()
-	if err == nil {
-		home, err = filepath.EvalSymlinks(home)
-	}
-	if err != nil || f.IsSet("workspace") || cmd.Settings.Workspace != home || cmd.Profile.Workspace != sandbox.ReadWrite {
+	if f.IsSet("workspace") || !cmd.Settings.AtHome() || cmd.Profile.Workspace != sandbox.ReadWrite {
 		return nil
 	}
 	return misuse("workspace: the current directory is your home, all of which the command could write to",

@@ -16,6 +16,9 @@ const (
 	MaxText = 50_000
 	// MaxTextLines is the same in lines.
 	MaxTextLines = 2_000
+	// maxNotice is how much of a notice is in it, in characters: some tell what a
+	// command chose.
+	maxNotice = 1_000
 )
 
 // Text is what a model is told of the run: the end of the output, as text
@@ -52,7 +55,11 @@ func (r *Result) Text() string {
 		add("[" + ending + "]")
 	}
 	for _, n := range r.Notices {
-		add("[notice: " + policy.Escape(n.Text) + "]")
+		text := policy.Escape(n.Text)
+		if runes := []rune(text); len(runes) > maxNotice {
+			text = string(runes[:maxNotice]) + "…"
+		}
+		add("[notice: " + text + "]")
 	}
 	return strings.Join(parts, "\n") + "\n"
 }

@@ -78,13 +78,13 @@ func TestTextIsBounded(t *testing.T) {
 		"exactly the most":       {Stdout: captured(strings.Repeat("x", MaxText))},
 		"exactly the most lines": {Stdout: captured(strings.Repeat("x\n", MaxTextLines))},
 	} {
-		r := Result{Cause: Exited, Output: out}
+		r := Result{Cause: Exited, Output: out, Notices: []Notice{{Text: strings.Repeat("a name that a command chose\n", 1<<12)}}}
 		text := r.Text()
 		if !utf8.ValidString(text) {
 			t.Errorf("%s: not UTF-8", name)
 		}
 		const notes = 10
-		if n := measure(text); n.characters > MaxText+1000 || n.lines > MaxTextLines+notes {
+		if n := measure(text); n.characters > MaxText+maxNotice+1000 || n.lines > MaxTextLines+notes {
 			t.Errorf("%s: %+v", name, n)
 		}
 		if strings.Count(text, "\uFFFD") > 0 && name != "invalid" {

@@ -13,12 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func descriptorFlags(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0) }
-
-func foregroundGroup(tty *os.File) (int, error) {
-	return unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
-}
-
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
@@ -59,15 +53,6 @@ func letGo() error {
 		}
 	}
 	return nil
-}
-
-// columns is the width of a terminal; 80 where it does not say.
-func columns(tty *os.File) int {
-	size, err := unix.IoctlGetWinsize(int(tty.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 {
-		return 80
-	}
-	return int(size.Col)
 }
 
 // terminalSession names the session that we are in, of a shell at a terminal or

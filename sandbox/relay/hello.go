@@ -132,8 +132,9 @@ func serverName(body []byte) (name string, ok bool) {
 		list := message{content.vector(2), content.ok}
 		sort := list.number(1)
 		host := list.vector(2)
-		// One list with one host, or two readers see different ones.
-		if seen || sort != 0 || !list.ok || !list.empty() || !content.empty() || len(host) == 0 {
+		// One list with one host, or two readers see different ones; and no longer
+		// than a name can be (RFC 1035, section 2.3.4), as it is told.
+		if seen || sort != 0 || !list.ok || !list.empty() || !content.empty() || len(host) == 0 || len(host) > 255 {
 			return "", false
 		}
 		name, seen = string(host), true

@@ -97,6 +97,7 @@ func TestParseHello(t *testing.T) {
 		{"two names in a list", extension(0, two), "", helloBad},
 		{"no name in a list", extension(0, "\x00\x00"), "", helloBad},
 		{"an empty name", extension(0, name("")), "", helloBad},
+		{"a name that is longer than any", extension(0, name(strings.Repeat("x", 256))), "", helloBad},
 		{"another sort of name", extension(0, "\x00\x05\x01\x00\x02ab"), "", helloBad},
 		{"a name behind the list", extension(0, name("good.example")+"x"), "", helloBad},
 		{"a list that is too long", extension(0, "\x00\x09\x00\x00\x02ab"), "", helloBad},

@@ -65,7 +65,7 @@ bench: build
 lint:
 	GOBIN=$(CURDIR)/bin/tools $(GO) install $(GOFUMPT)
 	GOBIN=$(CURDIR)/bin/tools $(GO) install $(STATICCHECK)
-	test -z "$$(bin/tools/gofumpt -l . | tee /dev/stderr)"
+	unformatted=$$(bin/tools/gofumpt -l .); echo "$$unformatted"; test -z "$$unformatted"
 	$(GO) mod tidy -diff
 	for os in linux darwin; do for arch in amd64 arm64; do \
 		echo "vet $$os/$$arch"; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./... || exit 1; done; done

@@ -202,6 +202,17 @@ func (s *Settings) Trust() error {
 	if s.Project == nil {
 		return &StateError{Path: filepath.Join(s.Workspace, profiles.ProjectFile), Err: errors.New("no such file"), Hint: "there is nothing to trust"}
 	}
+	// A file that no command could run by would be found out by the next one.
+	p, err := s.personal("")
+	if err != nil {
+		return err
+	}
+	if _, err := s.Project.Apply(p, true); err != nil {
+		return &StateError{Path: s.Project.File, Err: err}
+	}
+	if _, err := p.Spec(s.place); err != nil {
+		return &StateError{Path: s.Project.File, Err: err, Hint: "change it, or say it in your own configuration"}
+	}
 	data, err := json.Marshal(trust{s.Workspace, s.Project.SHA256, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return err

@@ -265,9 +265,10 @@ func (e *env) seeTask(f *flagSet, foreground bool) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	control := make(chan message)
+	starter := e.starter
 	go func() {
 		defer close(control)
-		for starter := e.starter; ; {
+		for {
 			m, _, err := receive(starter)
 			if err != nil {
 				return

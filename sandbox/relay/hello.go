@@ -11,8 +11,13 @@ import (
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
 
-// maxHello bounds a client hello and the records that it comes in, in bytes.
-const maxHello = 64 << 10
+const (
+	// maxHello bounds a client hello and the records that it comes in, in bytes.
+	maxHello = 64 << 10
+	// maxReads bounds the pieces that it comes in: each time all is read anew, by a
+	// process that no limit of the command's holds.
+	maxReads = 2048
+)
 
 // readHello reads the first bytes of a connection until they tell which host it
 // is for, and returns them. It is an error if that is another one than host, if
@@ -21,11 +26,13 @@ func readHello(c net.Conn, host string, want sandbox.ServerName) ([]byte, error)
 	c.SetReadDeadline(time.Now().Add(helloTimeout))
 	defer c.SetReadDeadline(time.Time{})
 	buf := make([]byte, 0, 4096)
-	for {
+	for reads := 0; ; reads++ {
 		name, state := parseHello(buf)
 		switch {
 		case state == helloBad:
 			return nil, errors.New("it begins like TLS and is none")
+		case state == helloIncomplete && (len(buf) >= maxHello || reads == maxReads):
+			return nil, errors.New("TLS begins in too many pieces")
 		case state == helloIncomplete:
 		case state == helloPlain && want == sandbox.ServerNameRequire:
 			return nil, errors.New("it is not TLS")

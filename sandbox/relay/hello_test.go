@@ -136,6 +136,7 @@ func TestReadHello(t *testing.T) {
 		{"half of it", helloFor(t, "good.example")[:50], present, "ended"},
 		{"nothing", nil, present, "ended"},
 		{"broken", []byte("\x16\x03\x01\x00\x00"), present, "is none"},
+		{"in more pieces than anybody makes", records(helloFor(t, "good.example"), 1), present, "pieces"},
 	} {
 		ours, theirs := net.Pipe()
 		go func() {

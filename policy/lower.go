@@ -59,8 +59,11 @@ type frame struct {
 	traps         []trap
 }
 
-// maybe is a text that a variable in a word may hold.
-type maybe struct{ name, text string }
+// maybe is a text, or an array, that a variable in a word may hold.
+type maybe struct {
+	name, text string
+	list       *[]string
+}
 
 // trap is code that runs at a later point.
 type trap struct {

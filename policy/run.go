@@ -117,7 +117,11 @@ func (f *frame) tryMaybes(ce *syntax.CallExpr, c *command, st *state) {
 	f.j.repeat++
 	for _, m := range list {
 		with := *st
-		with.bind(m.name, value{state: boundText, text: m.text})
+		v := value{state: boundText, text: m.text}
+		if m.list != nil {
+			v = value{state: boundList, list: m.list}
+		}
+		with.bind(m.name, v)
 		alt := *c
 		alt.argv = nil
 		for _, w := range ce.Args {

@@ -395,7 +395,8 @@ func (f *frame) assign(a *syntax.Assign, st *state, bare bool) bool {
 func (f *frame) array(a *syntax.Assign, st *state) value {
 	var words []word
 	plain := a.Index == nil
-	if old := st.lookup(a.Name.Value); a.Append && old.state == boundList {
+	old := st.lookup(a.Name.Value)
+	if a.Append && old.list != nil {
 		for _, s := range *old.list {
 			words = append(words, literal(s))
 		}
@@ -419,7 +420,11 @@ func (f *frame) array(a *syntax.Assign, st *state) value {
 	if !plain {
 		return value{state: boundUnknown}
 	}
-	return listOf(words)
+	v := listOf(words)
+	if a.Append && v.state == boundList {
+		v.state = old.state // as sure as what was there
+	}
+	return v
 }
 
 // soleParameter is the name of the parameter of which a word consists.

@@ -41,7 +41,7 @@ type value struct {
 	fixed int  // boundGlob: the beginning that is certain
 	rough bool // boundGlob: the rest can hold anything
 	fn    *function
-	list  *[]string // boundList
+	list  *[]string // boundList; boundUnknown: an array that it may be, among others
 	maybe [2]string // boundUnknown: texts that it may be, among others
 }
 
@@ -56,6 +56,9 @@ func either(a, b value) value {
 	for _, v := range [...]value{a, b} {
 		if v.fn != nil {
 			out.fn = v.fn
+		}
+		if v.list != nil {
+			out.list = v.list
 		}
 		for _, t := range [...]string{v.text, v.maybe[0], v.maybe[1]} {
 			if n < len(out.maybe) && t != "" && (v.state == boundText || v.state == boundUnknown) && t != out.maybe[0] {

@@ -557,20 +557,24 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		return
 	}
 	if p.Param != nil && len(d.f.maybes) < 8 {
-		for _, t := range d.st.lookup(p.Param.Value).maybe {
+		v := d.st.lookup(p.Param.Value)
+		if v.list != nil {
+			d.f.maybes = append(d.f.maybes, maybe{name: p.Param.Value, list: v.list})
+		}
+		for _, t := range v.maybe {
 			if t != "" {
-				d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
+				d.f.maybes = append(d.f.maybes, maybe{name: p.Param.Value, text: t})
 			}
 		}
 		if t := d.f.instead(p, quoted, d.st); t != "" {
-			d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
+			d.f.maybes = append(d.f.maybes, maybe{name: p.Param.Value, text: t})
 		}
 		if p.Param.Value == "@" || p.Param.Value == "*" {
 			for _, name := range positional {
 				v := d.st.lookup(name)
 				for _, t := range [...]string{v.text, v.maybe[0], v.maybe[1]} {
 					if t != "" && (v.known() || v.state == boundUnknown) {
-						d.f.maybes = append(d.f.maybes, maybe{p.Param.Value, t})
+						d.f.maybes = append(d.f.maybes, maybe{name: p.Param.Value, text: t})
 					}
 				}
 			}

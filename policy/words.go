@@ -86,6 +86,11 @@ func (f *frame) expand(w *syntax.Word, st *state, out []word) []word {
 				}
 			}
 		}
+		for _, p := range split.Parts {
+			if v, ok := p.(*syntax.ParamExp); ok && strings.Count(f.node(v), "{") > 1 {
+				f.j.note(ShellDifference, "braces beside a brace in an expansion", f.span(pos, end))
+			}
+		}
 		if src := f.source(pos, end); strings.Contains(src, "~") && strings.Contains(src, "=") {
 			// What comes out of braces does not have the form of an assignment.
 			f.j.note(ShellDifference, "a tilde behind = and braces", f.span(pos, end))
@@ -629,7 +634,8 @@ func (d *decoder) known(v value, quoted bool) {
 }
 
 func (d *decoder) substitution(p *syntax.CmdSubst, quoted bool) {
-	if p.Backquotes && strings.Contains(d.f.node(p), "\\`") {
+	// Bash ends it at the next one, even in quotes.
+	if p.Backquotes && strings.Count(d.f.node(p), "`") > 2 {
 		d.f.j.note(ShellDifference, "backquotes in backquotes", d.f.spanOf(p))
 	}
 	if p.Backquotes && strings.Contains(d.f.node(p), "\\\\\n") {

@@ -16,7 +16,7 @@ import (
 // stops the command at the same time.
 var passed = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
-	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH,
+	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT,
 }
 
 // relay passes signals on to a task once there is one; before, the first one
@@ -64,7 +64,7 @@ func (r *relay) take(sig syscall.Signal) {
 		}
 		return
 	}
-	if sig == syscall.SIGWINCH {
+	if sig == syscall.SIGWINCH || sig == syscall.SIGCONT {
 		return
 	}
 	if r.first == 0 {

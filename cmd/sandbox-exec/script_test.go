@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("LANG", "C")
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			if home, err := os.UserHomeDir(); err == nil { // where cargo of rustup finds its toolchains
 				e.Setenv("RUSTUP_HOME", filepath.Join(home, ".rustup"))
 			}

@@ -137,7 +137,7 @@ func TestCauses(t *testing.T) {
 		{"time-out, and its own status", "--timeout 1s", "trap 'exit 9' TERM; sleep 600 & wait", nil, runner.TimedOut, 9, "", 124, "exit status 9"},
 		{"time-out, and SIGTERM ignored", "--timeout 1s --grace 200ms", "trap '' TERM; while :; do sleep 1; done", nil, runner.TimedOut, no, "SIGKILL", 124, "timed out"},
 		{"cancelled by the user", "", ready + "exec sleep 600", signals(syscall.SIGINT), runner.CancelledByUser, no, "SIGTERM", 130, "do not retry by yourself"},
-		{"cancelled by the user, twice", "--grace 300s", ready + "trap '' TERM INT; while :; do sleep 1; done", signals(syscall.SIGINT, syscall.SIGINT), runner.CancelledByUser, no, "SIGKILL", 130, "do not retry by yourself"},
+		{"cancelled by the user, twice", "--grace 300s", "trap '' TERM INT; " + ready + "while :; do sleep 1; done", signals(syscall.SIGINT, syscall.SIGINT), runner.CancelledByUser, no, "SIGKILL", 130, "do not retry by yourself"},
 		{"cancelled by the program", "", ready + "exec sleep 600", signals(syscall.SIGTERM), runner.Cancelled, no, "SIGTERM", 143, "cancelled by the program"},
 		{"output limit", "--output-limit 100K", "exec yes", nil, runner.OutputLimit, no, "SIGTERM", 143, "more than 100 KiB"},
 		{"output limit, and it ends by itself", "--output-limit 1K", "trap '' TERM; head -c 1025 /dev/zero; exit 0", nil, runner.OutputLimit, 0, "", 143, "more than 1 KiB"},

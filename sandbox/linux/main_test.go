@@ -230,7 +230,7 @@ func (f *fixture) exec(t *testing.T, tier tier, env []string, argv ...string) (s
 	defer r.Close()
 	p, err := start(context.Background(), &exec.Cmd{
 		Path: argv[0], Args: argv, Dir: f.ws, Stdout: w, Stderr: w,
-		Env: append([]string{"PATH=/usr/bin:/bin", "HOME=" + f.home, "TMPDIR=/tmp"}, env...),
+		Env: append([]string{"PATH=/usr/bin:/bin", "HOME=" + f.home, "TMPDIR=/tmp", "GORACE=" + os.Getenv("GORACE")}, env...),
 	}, f.spec, tier, nil)
 	w.Close()
 	if err != nil {

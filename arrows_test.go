@@ -25,17 +25,20 @@ var imports = map[string][]string{
 	// The vocabulary knows neither commands nor backends.
 	"sandbox": {},
 
+	// What backends share and nobody else needs.
+	"sandbox/internal/rundir": {"golang.org/x/sys/unix"},
+
 	// It is outside of the sandbox and reads what comes from inside.
 	"sandbox/relay": {"sandbox", "golang.org/x/net/dns/dnsmessage"},
 
 	"sandbox/linux": {
-		"sandbox", "sandbox/relay", "sandbox/linux/internal/helper",
+		"sandbox", "sandbox/internal/rundir", "sandbox/relay", "sandbox/linux/internal/helper",
 		"github.com/containerd/cgroups/v3", "github.com/landlock-lsm/go-landlock/landlock/syscall", "golang.org/x/sys/unix",
 	},
 	// It is initialised before all others, so it has almost none.
 	"sandbox/linux/internal/helper": {},
 	"sandbox/linux/filters":         {"golang.org/x/sys/unix"},
-	"sandbox/darwin":                {"sandbox", "sandbox/darwin/internal/process", "golang.org/x/sys/unix"},
+	"sandbox/darwin":                {"sandbox", "sandbox/internal/rundir", "sandbox/darwin/internal/process", "golang.org/x/sys/unix"},
 	// Its init starts the helpers of a Mac, so Linux must not import it.
 	"sandbox/darwin/internal/process": {"sandbox", "golang.org/x/sys/unix"},
 

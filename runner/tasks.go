@@ -206,16 +206,29 @@ func (k *Keeper) close() {
 }
 
 // List returns the tasks, the oldest first.
-func (s *Tasks) List() ([]TaskRecord, error) {
+func (s *Tasks) List() (list []TaskRecord, err error) {
+	err = s.locked(func(all []TaskRecord) error {
+		list = all
+		return nil
+	})
+	return list, err
+}
+
+// locked calls do with all tasks, none of which comes or goes meanwhile.
+func (s *Tasks) locked(do func([]TaskRecord) error) error {
 	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return do(nil)
 	}
 	all, err := s.lockAll()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer all.Close()
-	return s.list()
+	list, err := s.list()
+	if err != nil {
+		return err
+	}
+	return do(list)
 }
 
 // list is List for whoever holds the lock of all. What a keeper left that was
@@ -357,24 +370,19 @@ func (s *Tasks) Stop(ctx context.Context, id string) (TaskRecord, error) {
 
 // Prune removes the records and the output of the tasks that are over, and
 // returns their ids.
-func (s *Tasks) Prune() ([]string, error) {
-	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	all, err := s.lockAll()
-	if err != nil {
-		return nil, err
-	}
-	defer all.Close()
-	list, err := s.list()
-	var gone []string
-	for _, r := range list {
-		if err == nil && r.Over() {
-			if err = s.remove(r.ID); err == nil {
-				gone = append(gone, r.ID)
+func (s *Tasks) Prune() (gone []string, err error) {
+	err = s.locked(func(list []TaskRecord) error {
+		for _, r := range list {
+			if !r.Over() {
+				continue
 			}
+			if err := s.remove(r.ID); err != nil {
+				return err
+			}
+			gone = append(gone, r.ID)
 		}
-	}
+		return nil
+	})
 	return gone, err
 }
 

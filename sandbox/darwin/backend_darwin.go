@@ -55,7 +55,7 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := private{path: p.base + "/" + prefix + "RUN", tag: "RUN"}
+	dir := private{path: p.base + "/" + prefix + "run-RUN", tag: "RUN"}
 	if err := p.compile(dir); err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ type plan struct {
 
 // prepare looks at the machine. It makes nothing.
 func prepare(cmd *exec.Cmd, spec sandbox.Spec) (*plan, sandbox.Report, error) {
-	if err := validate(cmd, spec); err != nil {
+	if err := sandbox.CheckCommand(cmd, spec); err != nil {
 		return nil, sandbox.Report{}, err
 	}
 	p := &plan{spec: spec}

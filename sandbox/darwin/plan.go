@@ -6,15 +6,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"github.com/sandbox-exec/sandbox-exec/sandbox/internal/rundir"
 	"golang.org/x/sys/unix"
 )
 
@@ -79,7 +78,6 @@ func newPrivate(base string, spec sandbox.Spec) (private, error) {
 			Hint: "unset TMPDIR, or set it to a directory outside of all that the command may write to",
 		}
 	}
-	sweepPrivate(base)
 	d, err := makePrivate(base)
 	if err != nil {
 		return private{}, &sandbox.SetupError{Layer: sandbox.LayerSeatbelt, Step: "make a private directory in " + base, Err: err, Hint: "TMPDIR must name a directory that you can write to"}
@@ -88,24 +86,10 @@ func newPrivate(base string, spec sandbox.Spec) (private, error) {
 }
 
 func makePrivate(base string) (d private, err error) {
-	for range 100 {
-		if d.path, err = os.MkdirTemp(base, prefix+"*"); err != nil { // 0700
-			return d, err
-		}
-		// Until it is locked another start may take it for a leftover.
-		if d.lock, err = lockDir(d.path); err == nil {
-			if _, err = os.Lstat(d.path); err == nil {
-				break
-			}
-			d.lock.Close()
-		}
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EWOULDBLOCK) {
-			return d, err
-		}
-	}
-	if err != nil {
+	if d.lock, err = rundir.Make(base, prefix+"run-"); err != nil {
 		return d, err
 	}
+	d.path = d.lock.Name()
 	var tag [8]byte
 	rand.Read(tag[:])
 	d.tag = hex.EncodeToString(tag[:])
@@ -119,38 +103,6 @@ func makePrivate(base string) (d private, err error) {
 		return d, errors.Join(err, d.remove())
 	}
 	return d, nil
-}
-
-// lockDir opens and locks a directory of ours.
-func lockDir(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || int(st.Uid) != os.Geteuid() {
-		f.Close()
-		return nil, errors.Join(err, unix.EPERM)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// sweepPrivate removes what runs left that were killed.
-func sweepPrivate(base string) {
-	left, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
-	for _, path := range left {
-		if _, err := os.Lstat(private{path: path}.hidden()); err != nil {
-			continue // not of this kind
-		}
-		if f, err := lockDir(path); err == nil {
-			os.RemoveAll(path)
-			f.Close()
-		}
-	}
 }
 
 // remove takes the directory away. What the command made in it may be closed to
@@ -205,41 +157,4 @@ func retarget(env []string, to string) []string {
 		out = append(out, "TMPPREFIX="+to+"/zsh") // here-documents of zsh, zshparam(1)
 	}
 	return out
-}
-
-// validate refuses what no profile can make good.
-func validate(cmd *exec.Cmd, spec sandbox.Spec) error {
-	switch {
-	case spec.Workspace == "" || spec.Workspace[0] != '/':
-		return &sandbox.SpecError{Field: "workspace", Value: spec.Workspace, Err: errors.New("not an absolute path")}
-	case spec.Workspace == "/":
-		return &sandbox.SpecError{
-			Field: "workspace", Value: "/", Err: errors.New("the whole system cannot be a workspace"),
-			Hint: "name a directory",
-		}
-	case len(cmd.Args) == 0 || cmd.Path == "" || cmd.Dir == "":
-		return &sandbox.SpecError{Field: "command", Value: cmd.Path, Err: errors.New("path, arguments and directory are needed")}
-	}
-	for i, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
-		f, ok := stream.(*os.File)
-		if !ok || f == nil {
-			continue
-		}
-		var st unix.Stat_t
-		if unix.Fstat(int(f.Fd()), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			return &sandbox.SpecError{
-				Field: "descriptor", Value: fmt.Sprint(i), Err: errors.New("is a directory, from which a program reaches all that lies below"),
-				Hint: "give a file, a pipe or nothing",
-			}
-		}
-	}
-	for _, s := range slices.Concat([]string{cmd.Path, cmd.Dir}, cmd.Args, cmd.Env) {
-		if strings.IndexByte(s, 0) >= 0 {
-			return &sandbox.SpecError{
-				Field: "argument", Value: s, Err: errors.New("holds a NUL byte"),
-				Hint: "no program can be given one",
-			}
-		}
-	}
-	return nil
 }

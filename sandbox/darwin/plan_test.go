@@ -169,7 +169,7 @@ func TestValidate(t *testing.T) {
 	good := func() (*exec.Cmd, sandbox.Spec) {
 		return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh"}, Dir: "/w"}, sandbox.Spec{Workspace: "/w"}
 	}
-	if err := validate(good()); err != nil {
+	if err := sandbox.CheckCommand(good()); err != nil {
 		t.Error(err)
 	}
 	dir, err := os.Open("/")
@@ -189,7 +189,7 @@ func TestValidate(t *testing.T) {
 		cmd, spec := good()
 		change(cmd, &spec)
 		var bad *sandbox.SpecError
-		if err := validate(cmd, spec); !errors.As(err, &bad) {
+		if err := sandbox.CheckCommand(cmd, spec); !errors.As(err, &bad) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

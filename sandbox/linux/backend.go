@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"github.com/sandbox-exec/sandbox-exec/sandbox/internal/rundir"
 	"github.com/sandbox-exec/sandbox-exec/sandbox/linux/internal/helper"
 	"github.com/sandbox-exec/sandbox-exec/sandbox/relay"
 	"golang.org/x/sys/unix"
@@ -105,42 +105,13 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 }
 
 func validate(cmd *exec.Cmd, spec sandbox.Spec) error {
-	switch {
-	case spec.Workspace == "" || spec.Workspace[0] != '/':
-		return &sandbox.SpecError{Field: "workspace", Value: spec.Workspace, Err: errors.New("not an absolute path")}
-	case spec.Workspace == "/":
-		return &sandbox.SpecError{
-			Field: "workspace", Value: "/", Err: errors.New("the whole system cannot be a workspace"),
-			Hint: "name a directory",
-		}
-	case len(spec.Hosts.Addresses) > maxAddresses || handed(spec.Hosts) > maxHanded:
+	if len(spec.Hosts.Addresses) > maxAddresses || handed(spec.Hosts) > maxHanded {
 		return &sandbox.SpecError{
 			Field: "hosts", Value: fmt.Sprintf("%d ports, %d addresses", len(spec.Hosts.Ports), len(spec.Hosts.Addresses)),
 			Err: errors.New("more than can be served"), Hint: "allow fewer ports and addresses",
 		}
-	case len(cmd.Args) == 0 || cmd.Path == "" || cmd.Dir == "":
-		return &sandbox.SpecError{Field: "command", Value: cmd.Path, Err: errors.New("path, arguments and directory are needed")}
 	}
-	for i, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
-		if f, ok := stream.(*os.File); ok && f != nil {
-			var st unix.Stat_t
-			if unix.Fstat(int(f.Fd()), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-				return &sandbox.SpecError{
-					Field: "descriptor", Value: fmt.Sprint(i), Err: errors.New("is a directory, from which a program reaches all that lies below"),
-					Hint: "give a file, a pipe or nothing",
-				}
-			}
-		}
-	}
-	for _, s := range append(append([]string{cmd.Path, cmd.Dir}, cmd.Args...), cmd.Env...) {
-		if strings.IndexByte(s, 0) >= 0 {
-			return &sandbox.SpecError{
-				Field: "argument", Value: s, Err: errors.New("holds a NUL byte"),
-				Hint: "no program can be given one",
-			}
-		}
-	}
-	return nil
+	return sandbox.CheckCommand(cmd, spec)
 }
 
 func mayMiss(spec sandbox.Spec, layer string) bool {
@@ -302,7 +273,7 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	if !tier.mounts() {
 		// No mount can give the program a /tmp of its own.
 		if spec.Tmp == "" {
-			if p.tmp, err = privateTmp(); err != nil {
+			if p.tmp, err = rundir.Make("", tmpPrefix); err != nil {
 				return nil, &sandbox.SetupError{Layer: sandbox.LayerLandlock, Step: "make a private temporary directory", Err: err}
 			}
 			spec.Tmp = p.tmp.Name()
@@ -451,53 +422,8 @@ func (p *process) join(spec sandbox.Spec) (m membership, err error) {
 	return m, nil
 }
 
+// tmpPrefix begins the names of temporary directories that go with a command.
 const tmpPrefix = "sandbox-exec-tmp-"
-
-// privateTmp makes a temporary directory that goes with the command. It is
-// locked for as long as we live; what killed runs of ours left is removed first.
-func privateTmp() (*os.File, error) {
-	open := func(path string) (*os.File, error) {
-		f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-		if err != nil {
-			return nil, err
-		}
-		var st unix.Stat_t
-		if err := unix.Fstat(int(f.Fd()), &st); err != nil || int(st.Uid) != os.Geteuid() {
-			f.Close()
-			return nil, errors.Join(err, unix.EPERM)
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			f.Close()
-			return nil, err
-		}
-		return f, nil
-	}
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), tmpPrefix+"*"))
-	for _, path := range left {
-		if f, err := open(path); err == nil {
-			os.RemoveAll(path)
-			f.Close()
-		}
-	}
-	for range 100 {
-		path, err := os.MkdirTemp("", tmpPrefix+"*")
-		if err != nil {
-			return nil, err
-		}
-		// Until it is locked another start may take it for a leftover.
-		f, err := open(path)
-		if err == nil {
-			if _, err = os.Lstat(path); err == nil {
-				return f, nil
-			}
-			f.Close()
-		}
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, err
-		}
-	}
-	return nil, unix.EBUSY
-}
 
 // retarget points the temporary directories of an environment elsewhere.
 func retarget(env []string, from, to string) []string {

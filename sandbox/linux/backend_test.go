@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
+	"github.com/sandbox-exec/sandbox-exec/sandbox/internal/rundir"
 	"golang.org/x/sys/unix"
 )
 
@@ -265,12 +266,12 @@ func init() {
 // TestTmpOfKilledRun: without mounts a killed run leaves its temporary
 // directory, and the next one removes it.
 func TestTmpOfKilledRun(t *testing.T) {
-	left, err := privateTmp()
+	left, err := rundir.Make("", tmpPrefix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	os.WriteFile(filepath.Join(left.Name(), "f"), nil, 0o600)
-	live, err := privateTmp()
+	live, err := rundir.Make("", tmpPrefix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +280,7 @@ func TestTmpOfKilledRun(t *testing.T) {
 		t.Errorf("one in use: %v", err)
 	}
 	left.Close() // as the kernel does for a killed process
-	next, err := privateTmp()
+	next, err := rundir.Make("", tmpPrefix)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func benchmark(b *testing.B, text string) {
 
 func BenchmarkShort(b *testing.B) { benchmark(b, "ls -la src") }
 func BenchmarkTypical(b *testing.B) {
-	benchmark(b, `cd src && git diff --stat HEAD~1 | head -20; rg -n "TODO" . | sort | uniq -c`)
+	benchmark(b, `cd src && git diff --stat HEAD~1 | head -20; rg -n "deprecated" . | sort | uniq -c`)
 }
 
 func BenchmarkBuild(b *testing.B) {

@@ -12,7 +12,7 @@ var scope = policy.Scope{Cwd: "/work/app", Workspace: "/work/app", Home: "/home/
 func ExamplePolicy_Decide() {
 	p := &policy.Policy{}
 	for _, script := range []string{
-		"git status && rg -n TODO src | head",
+		"git status && rg -n deprecated src | head",
 		"npm test",
 		"cd / && rm -rf *",
 	} {
@@ -20,7 +20,7 @@ func ExamplePolicy_Decide() {
 		fmt.Printf("%-5v %s\n", d.Verdict, script)
 	}
 	// Output:
-	// allow git status && rg -n TODO src | head
+	// allow git status && rg -n deprecated src | head
 	// ask   npm test
 	// deny  cd / && rm -rf *
 }

@@ -521,9 +521,19 @@ func ignoredSignals() (set uint32) {
 	return set
 }
 
+// cloneTimeout is how long a helper has to clone itself, which takes it a
+// millisecond. One that somebody killed in between leaves a clone that waits for
+// us as we wait for it.
+var cloneTimeout = 30 * time.Second
+
 // cloned waits until the helper is in its namespaces, and gives it its ids.
 func (p *process) cloned(first int, id identity, tier tier) error {
+	p.sock.SetReadDeadline(time.Now().Add(cloneTimeout))
 	pkt, err := p.receive()
+	p.sock.SetReadDeadline(time.Time{})
+	if err != nil {
+		syscall.Kill(first, syscall.SIGKILL)
+	}
 	for {
 		if _, err := syscall.Wait4(first, nil, 0, nil); err != syscall.EINTR {
 			break
@@ -741,14 +751,19 @@ func (p *process) Kill() error {
 	if err != nil {
 		return p.killHelper()
 	}
-	time.AfterFunc(2*time.Second, func() { p.killHelper() })
+	time.AfterFunc(2*time.Second, func() {
+		if p.alone { // what outlives the helper there is nobody's
+			p.SignalAll(syscall.SIGKILL)
+		}
+		p.killHelper()
+	})
 	return nil
 }
 
 func (p *process) killHelper() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reaped {
+	if p.reaped || p.pid == 0 { // 0 would mean our own process group
 		return os.ErrProcessDone
 	}
 	return syscall.Kill(p.pid, syscall.SIGKILL)

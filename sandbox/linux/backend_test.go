@@ -893,6 +893,31 @@ func TestEntry(t *testing.T) {
 	}
 }
 
+// TestHelperThatDoesNotAnswer: a start does not wait for ever for a helper that
+// never says that it has cloned itself, and leaves none behind.
+func TestHelperThatDoesNotAnswer(t *testing.T) {
+	defer func(d time.Duration) { cloneTimeout = d }(cloneTimeout)
+	cloneTimeout = 50 * time.Millisecond
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[1])
+	p := &process{sock: os.NewFile(uintptr(pair[0]), "helper")}
+	defer p.sock.Close()
+	first, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "60"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed *sandbox.SetupError
+	if err := p.cloned(first, identity{}, userNamespace); !errors.As(err, &failed) {
+		t.Errorf("got %v", err)
+	}
+	if err := unix.Kill(first, 0); err != unix.ESRCH {
+		t.Errorf("the helper is there: %v", err)
+	}
+}
+
 // TestSession: a program that is to have no terminal leads a session of its own.
 func TestSession(t *testing.T) {
 	f := newFixture(t)

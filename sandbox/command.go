@@ -44,3 +44,43 @@ func CheckCommand(cmd *exec.Cmd, spec Spec) error {
 	}
 	return nil
 }
+
+// MayMiss says whether the command may run without a layer.
+func (s Spec) MayMiss(layer string) bool {
+	return slices.Contains(s.AllowMissing, layer) && !slices.Contains(s.Require, layer)
+}
+
+// Check refuses, with an *UnsupportedError, a report of a layer that is missing
+// and may not be, or is less than spec requires.
+func (r Report) Check(spec Spec) error {
+	for _, name := range spec.Require {
+		i := slices.IndexFunc(r.Layers, func(l Layer) bool { return l.Name == name })
+		if i < 0 {
+			return &UnsupportedError{
+				Layer: name, Want: "a layer that was required", Have: "none of that name on this system",
+				Hint: "sandbox-exec doctor lists the layers that are here",
+			}
+		}
+		if l := r.Layers[i]; l.State != Enforced {
+			return &UnsupportedError{Layer: name, Want: "all of it, as required", Have: l.State.String() + ": " + l.Why, Hint: l.Fix}
+		}
+	}
+	for _, l := range r.Layers {
+		if l.State == Missing && !spec.MayMiss(l.Name) {
+			return &UnsupportedError{Layer: l.Name, Want: "it", Have: l.Why, Hint: l.Fix + ", or allow the layer to be missing"}
+		}
+	}
+	return nil
+}
+
+// Trial is a shell that does nothing, in dir and with limits, for finding out
+// what holds here. The layers named may be missing.
+func Trial(dir string, allowMissing ...string) (*exec.Cmd, Spec) {
+	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", ":"}, Env: []string{}, Dir: dir}
+	return cmd, Spec{
+		Workspace:    dir,
+		Files:        []FileRule{{Path: "/", Access: ReadOnly}, {Path: dir, Access: ReadWrite}},
+		Limits:       Limits{Memory: 1 << 30, PIDs: 64},
+		AllowMissing: allowMissing,
+	}
+}

@@ -102,7 +102,7 @@ func prepare(cmd *exec.Cmd, spec sandbox.Spec) (*plan, sandbox.Report, error) {
 	}
 	_, noFootprint := process.Footprint(os.Getpid())
 	r := report(spec, p.host.Terminal != "", noFootprint)
-	return p, r, holdsAll(r, spec)
+	return p, r, r.Check(spec)
 }
 
 // streams finds out what the program's descriptors are open on.
@@ -213,16 +213,8 @@ func (b *Backend) Doctor() sandbox.Report {
 	if err != nil {
 		return failed(err)
 	}
-	p, err := b.Start(context.Background(), &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", ":"}, Env: []string{}, Dir: dir,
-	}, sandbox.Spec{
-		Workspace: dir,
-		Files: []sandbox.FileRule{
-			{Path: "/", Access: sandbox.ReadOnly}, {Path: dir, Access: sandbox.ReadWrite},
-		},
-		Limits:       sandbox.Limits{Memory: 1 << 30, PIDs: 64},
-		AllowMissing: []string{sandbox.LayerWatch},
-	})
+	cmd, spec := sandbox.Trial(dir, sandbox.LayerWatch)
+	p, err := b.Start(context.Background(), cmd, spec)
 	if err != nil {
 		return failed(err)
 	}

@@ -253,7 +253,7 @@ func TestHoldsAll(t *testing.T) {
 		"blind, may and must":     {sandbox.Spec{Limits: memory, AllowMissing: []string{"watch"}, Require: []string{"watch"}}, blind, "watch"},
 		"blind, memory unlimited": {sandbox.Spec{Limits: sandbox.Limits{Memory: sandbox.Unlimited}}, blind, ""},
 	} {
-		err := holdsAll(report(c.spec, false, c.noFootprint), c.spec)
+		err := report(c.spec, false, c.noFootprint).Check(c.spec)
 		var refused *sandbox.UnsupportedError
 		if c.layer == "" && err != nil || c.layer != "" && (!errors.As(err, &refused) || refused.Layer != c.layer || refused.Have == "") {
 			t.Errorf("%s: got %v, want layer %q refused", name, err, c.layer)

@@ -2,7 +2,6 @@ package darwin
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
@@ -72,35 +71,4 @@ func rlimitsLayer(limits sandbox.Limits) sandbox.Layer {
 		l.Detail += fmt.Sprintf(", files of at most %d bytes", limits.FileSize)
 	}
 	return l
-}
-
-// holdsAll refuses where a layer is missing that may not be, or is less than was
-// required.
-func holdsAll(r sandbox.Report, spec sandbox.Spec) error {
-	for _, name := range spec.Require {
-		i := slices.IndexFunc(r.Layers, func(l sandbox.Layer) bool { return l.Name == name })
-		if i < 0 {
-			return &sandbox.UnsupportedError{
-				Layer: name, Want: "a layer that was required", Have: "none of that name on macOS",
-				Hint: "the layers here are " + names(r) + "; sandbox-exec doctor says what each holds",
-			}
-		}
-		if l := r.Layers[i]; l.State != sandbox.Enforced {
-			return &sandbox.UnsupportedError{Layer: name, Want: "all of it, as required", Have: l.State.String() + ": " + l.Why, Hint: l.Fix}
-		}
-	}
-	for _, l := range r.Layers {
-		if l.State == sandbox.Missing && (!slices.Contains(spec.AllowMissing, l.Name) || slices.Contains(spec.Require, l.Name)) {
-			return &sandbox.UnsupportedError{Layer: l.Name, Want: "it", Have: l.Why, Hint: l.Fix + ", or allow the layer to be missing"}
-		}
-	}
-	return nil
-}
-
-func names(r sandbox.Report) string {
-	var list []string
-	for _, l := range r.Layers {
-		list = append(list, l.Name)
-	}
-	return strings.Join(list, ", ")
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,7 +48,7 @@ func (*Backend) Start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec) (sa
 		if t == hostProc && (no.step != mountProc || landlockABI() == 0) {
 			continue
 		}
-		if t == landlockAlone && (!mayMiss(spec, sandbox.LayerNamespaces) || ownNetwork(spec)) {
+		if t == landlockAlone && (!spec.MayMiss(sandbox.LayerNamespaces) || ownNetwork(spec)) {
 			break
 		}
 		p, err := start(ctx, cmd, spec, t, no)
@@ -96,7 +95,7 @@ func (*Backend) Setup(cmd *exec.Cmd, spec sandbox.Spec) (string, error) {
 	s, h, err := surveyAndCompile(cmd, spec, id, userNamespace, targetOf(cmd), group)
 	defer h.close()
 	if err == nil {
-		err = holdsAll(report(h, spec, p.cgroup, group.lacking, nil), spec)
+		err = report(h, spec, p.cgroup, group.lacking, nil).Check(spec)
 	}
 	if err := errors.Join(err, p.clean()); err != nil {
 		return "", err
@@ -112,10 +111,6 @@ func validate(cmd *exec.Cmd, spec sandbox.Spec) error {
 		}
 	}
 	return sandbox.CheckCommand(cmd, spec)
-}
-
-func mayMiss(spec sandbox.Spec, layer string) bool {
-	return contains(spec.AllowMissing, layer) && !contains(spec.Require, layer)
 }
 
 // noNamespaces says that this machine has no namespaces for us: one of a
@@ -307,7 +302,7 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 	}
 	if err == nil {
 		p.report = report(h, spec, p.cgroup, group.lacking, why)
-		err = holdsAll(p.report, spec)
+		err = p.report.Check(spec)
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -330,26 +325,6 @@ func start(ctx context.Context, cmd *exec.Cmd, spec sandbox.Spec, tier tier, why
 		p.watching.Go(func() { p.watch(s.watch) })
 	}
 	return p, nil
-}
-
-// holdsAll refuses where a layer is missing that may not be, or is less than
-// was required.
-func holdsAll(r sandbox.Report, spec sandbox.Spec) error {
-	for _, name := range spec.Require {
-		i := slices.IndexFunc(r.Layers, func(l sandbox.Layer) bool { return l.Name == name })
-		if i < 0 {
-			return &sandbox.UnsupportedError{Layer: name, Want: "a layer that was required", Have: "none of that name on Linux"}
-		}
-		if l := r.Layers[i]; l.State != sandbox.Enforced {
-			return &sandbox.UnsupportedError{Layer: name, Want: "all of it, as required", Have: l.State.String() + ": " + l.Why, Hint: l.Fix}
-		}
-	}
-	for _, l := range r.Layers {
-		if l.State == sandbox.Missing && !mayMiss(spec, l.Name) {
-			return &sandbox.UnsupportedError{Layer: l.Name, Want: "it", Have: l.Why, Hint: l.Fix + ", or allow the layer to be missing"}
-		}
-	}
-	return nil
 }
 
 func surveyAndCompile(cmd *exec.Cmd, spec sandbox.Spec, id identity, tier tier, t target, group membership) (*setup, *host, error) {
@@ -399,7 +374,7 @@ func (p *process) join(spec sandbox.Spec) (m membership, err error) {
 	p.cgroup, err = makeCgroup(spec.Limits)
 	if errors.Is(err, errNoCgroup) {
 		p.cgroup = nil
-		if !mayMiss(spec, sandbox.LayerCgroup) {
+		if !spec.MayMiss(sandbox.LayerCgroup) {
 			return m, &sandbox.UnsupportedError{
 				Layer: sandbox.LayerCgroup, Want: "a cgroup of our own", Have: err.Error(),
 				Hint: "run below a delegated cgroup (systemd-run --user --scope -p Delegate=yes), or allow the layer to be missing",

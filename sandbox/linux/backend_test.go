@@ -687,7 +687,7 @@ func TestRequire(t *testing.T) {
 		{[]string{sandbox.LayerCgroup}, []string{sandbox.LayerLandlock, sandbox.LayerCgroup}, false},
 		{[]string{"nonsense"}, []string{sandbox.LayerLandlock}, false},
 	} {
-		err := holdsAll(report, sandbox.Spec{Require: c.require, AllowMissing: c.may})
+		err := report.Check(sandbox.Spec{Require: c.require, AllowMissing: c.may})
 		if (err == nil) != c.ok || err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("require %v, allow missing %v: %v", c.require, c.may, err)
 		}

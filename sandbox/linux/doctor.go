@@ -5,7 +5,6 @@ package linux
 import (
 	"context"
 	"os"
-	"os/exec"
 
 	"github.com/sandbox-exec/sandbox-exec/sandbox"
 )
@@ -25,16 +24,8 @@ func (b *Backend) Doctor() sandbox.Report {
 		return failed(err)
 	}
 	defer os.RemoveAll(dir)
-	p, err := b.Start(context.Background(), &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", ":"}, Env: []string{}, Dir: dir,
-	}, sandbox.Spec{
-		Workspace: dir,
-		Files: []sandbox.FileRule{
-			{Path: "/", Access: sandbox.ReadOnly}, {Path: dir, Access: sandbox.ReadWrite},
-		},
-		Limits:       sandbox.Limits{Memory: 1 << 30, PIDs: 64},
-		AllowMissing: []string{sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerCgroup},
-	})
+	cmd, spec := sandbox.Trial(dir, sandbox.LayerNamespaces, sandbox.LayerLandlock, sandbox.LayerCgroup)
+	p, err := b.Start(context.Background(), cmd, spec)
 	if err != nil {
 		return failed(err)
 	}

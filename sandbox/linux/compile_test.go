@@ -293,8 +293,11 @@ func TestLook(t *testing.T) {
 		os.Mkdir(home+"/.ssh", 0o700)
 		os.Symlink(".ssh", home+"/.link")
 		os.Symlink("nowhere", home+"/.dangling")
+		os.MkdirAll(home+"/real/deep", 0o700)
+		os.WriteFile(home+"/real/deep/id", nil, 0o600)
+		os.Symlink("real", home+"/.way")
 		spec := sandbox.Spec{}
-		for _, name := range []string{".ssh", ".link", ".dangling", ".absent/deep", "entry-with-a-long-name-2/x"} {
+		for _, name := range []string{".ssh", ".link", ".dangling", ".absent/deep", ".way/deep/id", "entry-with-a-long-name-2/x"} {
 			spec.Files = append(spec.Files, sandbox.FileRule{Path: home + "/" + name})
 		}
 		for i := range 2 * manyNames {
@@ -306,7 +309,8 @@ func TestLook(t *testing.T) {
 		}
 		for path, want := range map[string]file{
 			"/.ssh": {path: home + "/.ssh", kind: directory}, "/.link": {path: home + "/.ssh", kind: directory},
-			"/.dangling": {}, "/.absent/deep": {}, "/.secret1": {}, "/entry-with-a-long-name-2/x": {},
+			"/.way/deep/id": {path: home + "/real/deep/id", kind: regular},
+			"/.dangling":    {}, "/.absent/deep": {}, "/.secret1": {}, "/entry-with-a-long-name-2/x": {},
 		} {
 			if got := h.files[home+path]; got != want {
 				t.Errorf("%d entries, %s: %+v, want %+v", entries, path, got, want)

@@ -23,6 +23,9 @@ func (f *frame) builtin(name string, c *command, st *state) (flow, bool) {
 		return through(*st), true
 	case "exec", "command", "builtin":
 		if len(args) == 0 {
+			if name == "exec" {
+				f.execNothing(c)
+			}
 			f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})
 			return through(*st), true
 		}
@@ -210,6 +213,35 @@ func (f *frame) stateBuiltin(name string, c *command, st *state) {
 		return
 	}
 	f.add(c, item{Target: Target{Reason: ShellState}, risk: riskUnproven})
+}
+
+// execNothing is exec without a command, of which the redirections stay. A shell
+// that reads its script from standard input goes on with another one.
+func (f *frame) execNothing(c *command) {
+	if c.stdin && f.outer != nil {
+		f.j.note(ShellDifference, "another standard input for the rest of a script", c.span)
+	}
+}
+
+// takesScript is a command that reads its standard input. Where a shell reads
+// its script from there, it goes on behind what was taken, even inside a line.
+func (f *frame) takesScript(c *command) {
+	if f.onStdin && c.in.inherited() {
+		f.j.note(ShellDifference, "reads a part of the script, so that another one is run", c.span)
+	}
+}
+
+// toStdin says whether a redirection may be one of standard input. Of more than
+// one digit it is not known: to dash they are a word.
+func toStdin(r *syntax.Redirect) bool {
+	if r.N != nil {
+		return len(r.N.Value) != 1 || r.N.Value == "0"
+	}
+	switch r.Op {
+	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return true
+	}
+	return false
 }
 
 // cd tracks the directory. It is assumed to work where && follows it, and may
@@ -473,7 +505,8 @@ func (f *frame) read(name string, c *command, st *state) {
 				st.unknown("MAPFILE")
 				names = []string{"REPLY"}
 			}
-			if name == "read" && (c.in.kind == stdinText || c.in.kind == stdinUnknown) {
+			f.takesScript(c)
+			if name == "read" && c.in.kind != stdinNames {
 				f.readTops(names, c.in.text, st)
 			}
 			f.add(c, item{Target: Target{Reason: ReadOnly}, risk: riskSafe})

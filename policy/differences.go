@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -10,7 +9,7 @@ import (
 // differences looks for what the parser understands as it is written, and a
 // shell does not. Each was seen when both got the same text.
 func (f *frame) differences(list []*syntax.Stmt) {
-	if !strings.Contains(f.text, "<<") && !strings.Contains(f.text, "esac") && !strings.Contains(f.text, "coproc") && !strings.Contains(f.text, "exec") {
+	if !strings.Contains(f.text, "<<") && !strings.Contains(f.text, "esac") && !strings.Contains(f.text, "coproc") {
 		return
 	}
 	for _, s := range list {
@@ -35,29 +34,10 @@ func (f *frame) differences(list []*syntax.Stmt) {
 				}
 			case *syntax.Redirect:
 				f.documentLine(n)
-			case *syntax.Stmt:
-				call, ok := n.Cmd.(*syntax.CallExpr)
-				if ok && f.outer != nil && len(call.Args) == 1 && call.Args[0].Lit() == "exec" && slices.ContainsFunc(n.Redirs, toStdin) {
-					// A shell that reads its script from there goes on with it.
-					f.j.note(ShellDifference, "another standard input for the rest of a script", f.spanOf(n))
-				}
 			}
 			return true
 		})
 	}
-}
-
-// toStdin says whether a redirection may be one of standard input. Of more than
-// one digit it is not known: to dash they are a word.
-func toStdin(r *syntax.Redirect) bool {
-	if r.N != nil {
-		return len(r.N.Value) != 1 || r.N.Value == "0"
-	}
-	switch r.Op {
-	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-		return true
-	}
-	return false
 }
 
 // printed is a substitution, which bash 5.2 parses, prints and parses again.

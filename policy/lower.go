@@ -53,6 +53,7 @@ type frame struct {
 	nesting       int // constructs around the current command
 	inFunc        []*function
 	argsOnly      bool // the words are not shell text
+	onStdin       bool // the standard input of a command is what a shell has yet to read of its script
 	substitutions int  // substitutions around the current command
 	loops         int  // loops around the current command that are followed twice
 	maybes        []maybe
@@ -93,7 +94,11 @@ const (
 type stdin struct {
 	kind stdinKind
 	text string // of stdinText; of stdinUnknown when the writer is known, for denials
+	open bool   // stdinUnknown: it may be that of the call
 }
+
+// inherited reports whether it may be that of the call.
+func (in stdin) inherited() bool { return in.kind == stdinInherited || in.open }
 
 type outKind uint8
 
@@ -113,9 +118,9 @@ type output struct {
 func (o output) pipe() stdin {
 	switch o.kind {
 	case outText:
-		return stdin{stdinUnknown, o.text}
+		return stdin{kind: stdinUnknown, text: o.text}
 	case outNames:
-		return stdin{stdinNames, o.text}
+		return stdin{kind: stdinNames, text: o.text}
 	}
 	return stdin{kind: stdinUnknown}
 }
@@ -364,7 +369,7 @@ func (f *frame) stmt(s *syntax.Stmt, st state, in stdin) flow {
 	}
 	var fl flow
 	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
-		fl = f.call(call, f.j.newState(st), in, f.spanOf(s))
+		fl = f.call(call, s.Redirs, f.j.newState(st), in, f.spanOf(s))
 	} else {
 		fl = f.command(s, st, in)
 	}
@@ -385,7 +390,7 @@ func (f *frame) command(s *syntax.Stmt, st state, in stdin) flow {
 	case nil:
 		return through(st)
 	case *syntax.CallExpr:
-		return f.call(c, f.j.newState(st), in, f.spanOf(s))
+		return f.call(c, s.Redirs, f.j.newState(st), in, f.spanOf(s))
 	case *syntax.BinaryCmd:
 		return f.binary(c, st, in)
 	case *syntax.Subshell:
@@ -488,7 +493,7 @@ func (f *frame) construct(s *syntax.Stmt, st state, in stdin) flow {
 			if call, ok := left.(*syntax.CallExpr); ok {
 				first.Args = append(first.Args, call.Args...)
 			}
-			f.call(first, f.j.newState(st), stdin{kind: stdinUnknown}, f.spanOf(c))
+			f.call(first, nil, f.j.newState(st), stdin{kind: stdinUnknown}, f.spanOf(c))
 		}
 		if c.Name != nil {
 			if name = c.Name.Lit(); !syntax.ValidName(name) {
@@ -649,6 +654,9 @@ func (f *frame) ifClause(c *syntax.IfClause, st state, in stdin) flow {
 const maxUnroll = 16
 
 func (f *frame) forClause(c *syntax.ForClause, st state, in stdin) flow {
+	if c.Select {
+		f.takesScript(&command{in: in, span: f.spanOf(c)})
+	}
 	iter, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
 		loop := c.Loop.(*syntax.CStyleLoop)

@@ -39,6 +39,7 @@ const (
 	filters                     // writes a part of the lines that it reads
 	exact                       // options do not cluster
 	mildly                      // no option writes or runs anything, some read files: names of files may follow
+	stdinToo                    // reads standard input though no operand is a path
 )
 
 // specCall is a call that is matched against a spec.
@@ -78,7 +79,7 @@ var specs = []spec{
 	{names: "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd", options: options{short: "lvdckqt123456789", long: "list verbose decompress stdout to-stdout keep quiet test"}, need: "-l --list -c --stdout --to-stdout -t --test", check: keepsFiles},
 	{names: "unzip", options: options{short: "lvqZ1"}, need: "-l -v -Z", max: 0},
 	{names: "zipinfo", options: options{short: "12slmvhtzT"}},
-	{names: "tar gtar bsdtar", check: tarList, traits: exact, args: argText},
+	{names: "tar gtar bsdtar", check: tarList, traits: exact | stdinToo, args: argText},
 
 	// Facts about files.
 	{names: "ls gls dir vdir", options: options{short: "aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1", value: "ITw", long: "all almost-all author escape block-size= ignore-backups color? directory dired classify? file-type format= full-time group-directories-first no-group human-readable si dereference-command-line dereference-command-line-symlink-to-dir hide= hyperlink? indicator-style= inode ignore= kibibytes dereference numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= time-style= tabsize= width= context zero help version"}, traits: cwd | mildly | lists, paths: "-I -T -w"}, // BSD takes no value there
@@ -127,7 +128,7 @@ var specs = []spec{
 	{names: "cut gcut", options: options{short: "nsz", value: "bcdf", long: "bytes= characters= delimiter= fields= complement only-delimited output-delimiter= zero-terminated"}, traits: mildly},
 	{names: "paste gpaste", options: options{short: "sz", value: "d", long: "serial delimiters= zero-terminated"}, traits: mildly},
 	{names: "join", options: options{short: "iz", value: "aejtov12", long: "ignore-case header check-order nocheck-order zero-terminated"}, max: 2, traits: mildly},
-	{names: "tr gtr", options: options{short: "cCdst", long: "complement delete squeeze-repeats truncate-set1"}, args: argText, traits: anyOption},
+	{names: "tr gtr", options: options{short: "cCdst", long: "complement delete squeeze-repeats truncate-set1"}, args: argText, traits: anyOption | stdinToo},
 	{names: "column", options: options{short: "txdeLJ", value: "socNHRTWO", long: "table separator= output-separator= output-width= columns= fillrows json table-name= table-columns= table-columns-limit= table-right= table-hide= table-truncate= table-wrap= table-order= table-noextreme= table-noheadings table-empty-lines keep-empty-lines tree= tree-id= tree-parent="}, traits: mildly},
 	{names: "fold", options: options{short: "bs0123456789", value: "w", long: "bytes spaces width="}, traits: mildly},
 	{names: "fmt", options: options{short: "cstu0123456789", value: "wpg", long: "crown-margin prefix= split-only tagged-paragraph uniform-spacing width= goal="}, traits: mildly},
@@ -136,7 +137,7 @@ var specs = []spec{
 	{names: "shuf", options: options{short: "erz", value: "in", long: "echo input-range= head-count= repeat zero-terminated"}},
 	{names: "tsort", traits: mildly},
 	{names: "pr", options: options{short: "acdfFJmrtTv0123456789", value: "DhlNowW", glued: "einsS"}, traits: mildly},
-	{names: "numfmt", options: options{short: "z", value: "d", long: "debug delimiter= field= format= from= from-unit= grouping header? invalid= padding= round= suffix= to= to-unit= zero-terminated"}, args: argText},
+	{names: "numfmt", options: options{short: "z", value: "d", long: "debug delimiter= field= format= from= from-unit= grouping header? invalid= padding= round= suffix= to= to-unit= zero-terminated"}, args: argText, traits: stdinToo},
 	{names: "iconv", options: options{short: "lcs", value: "ft", long: "from-code= to-code= list silent verbose"}},
 	{names: "jq gojq jaq", options: options{short: "nrRjaSCMsce", long: "null-input raw-input raw-output raw-output0 join-output ascii-output sort-keys color-output monochrome-output slurp compact-output exit-status tab indent= stream stream-errors seq unbuffered arg== argjson=="}, args: argFirstText, check: jqCheck},
 	{names: "yq", options: options{short: "rCMNejnPyc", value: "opI", long: "raw-output colors no-colors prettyPrint output-format= input-format= null-input exit-status tojson indent= no-doc unwrapScalar?"}, args: argFirstText, check: yqCheck},
@@ -153,7 +154,7 @@ var specs = []spec{
 	{names: "test [", args: argText, traits: anyOption},
 	{names: "printf", args: argText, traits: anyOption},
 	{names: "printenv", options: options{short: "0"}, args: argText, traits: anyOption},
-	{names: "factor", args: argText, traits: anyOption},
+	{names: "factor", args: argText, traits: anyOption | stdinToo},
 	{names: "cal ncal", options: options{short: "13jmsyhbMNpw", value: "ABCdHn"}, args: argText},
 	{names: "date gdate", options: options{short: "uRjn", value: "dr", glued: "I", long: "utc universal date= iso-8601? rfc-3339= rfc-email reference="}, args: argText, paths: "--reference", check: dateCheck},
 	{names: "yes", args: argText, traits: anyOption},
@@ -318,6 +319,9 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 		}
 	}
 	read := func(w word) { // a path that asks is a target of its own
+		if w.text == "-" || !w.process && (strings.HasPrefix(w.text, "/dev/") || strings.HasPrefix(w.text, "/proc/")) {
+			f.takesScript(c)
+		}
 		if !w.literal() || w.text != "-" {
 			f.readPath(c, w, st, false)
 		}
@@ -330,6 +334,10 @@ func (f *frame) readOnly(s *spec, c *command, st *state) (item, output) {
 		if s.unless == "" || !call.has(s.unless) {
 			paths = paths[min(1, len(paths)):]
 		}
+	}
+	onlyLists := s.args == argPaths && s.traits&cwd != 0
+	if len(paths) == 0 && s.args != argText && s.max != none && !onlyLists || s.traits&stdinToo != 0 {
+		f.takesScript(c)
 	}
 	for _, w := range paths {
 		read(w)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -20,11 +21,12 @@ type command struct {
 	env      bool       // it runs with an environment that is not cosmetic
 	noFunc   bool       // functions are not looked up
 	unsure   Reason     // the name is not certain
+	stdin    bool       // a redirection of its own may be one of standard input
 }
 
 func (c *command) args() []word { return c.argv[1:] }
 
-func (f *frame) call(ce *syntax.CallExpr, st *state, in stdin, span [2]int) flow {
+func (f *frame) call(ce *syntax.CallExpr, redirs []*syntax.Redirect, st *state, in stdin, span [2]int) flow {
 	if len(ce.Args) == 0 {
 		for _, a := range ce.Assigns {
 			f.assign(a, st, true)
@@ -32,7 +34,7 @@ func (f *frame) call(ce *syntax.CallExpr, st *state, in stdin, span [2]int) flow
 		return through(*st)
 	}
 	c := f.j.newCommand()
-	c.in, c.span = in, span
+	c.in, c.span, c.stdin = in, span, slices.ContainsFunc(redirs, toStdin)
 	reads := ce.Args[0].Lit() == "read"
 	for _, a := range ce.Assigns {
 		if a.Append || a.Index != nil || a.Array != nil || a.Name == nil || !syntax.ValidName(a.Name.Value) {
@@ -276,6 +278,10 @@ func (f *frame) nested(text string, lang syntax.LangVariant, c *command, st *sta
 	}
 	sub := frame{j: f.j, text: text, lang: lang, shells: f.shells + 1, nesting: f.nesting, inFunc: f.inFunc}
 	sub.outer = &c.span
+	sub.onStdin = f.onStdin && in.inherited()
+	if in.kind == stdinText && in.text == text {
+		in.kind, sub.onStdin = stdinInherited, true
+	}
 	sub.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], c.wrappers...)
 	if len(c.argv) > 0 {
 		sub.wrappers = append(sub.wrappers, path.Base(c.argv[0].text))
@@ -393,6 +399,7 @@ scan:
 			f.shellText(c.in.text, lang, c, &sub)
 			return through(*st)
 		case stdinInherited, stdinFile:
+			f.takesScript(c)
 			f.add(c, item{Target: Target{Reason: Script, Detail: "runs its standard input"}, risk: riskUnproven})
 		default:
 			f.add(c, item{Target: Target{Reason: PipedCode, Detail: "runs what comes out of a pipe"}, risk: riskDanger})
@@ -447,7 +454,7 @@ func (f *frame) shellText(text string, lang syntax.LangVariant, c *command, st *
 
 // unwrap peels a wrapper and judges the command inside.
 func (f *frame) unwrap(w *wrapper, c *command, st *state) flow {
-	inner := &command{in: c.in, span: c.span, appended: c.appended, found: c.found, each: c.each, env: c.env, unsure: c.unsure, noFunc: true}
+	inner := &command{in: c.in, span: c.span, appended: c.appended, found: c.found, each: c.each, env: c.env, unsure: c.unsure, noFunc: true, stdin: c.stdin}
 	inner.wrappers = append(c.wrappers[:len(c.wrappers):len(c.wrappers)], path.Base(c.argv[0].text))
 	inner.layers = append(c.layers[:len(c.layers):len(c.layers)], f.j.newTexts(c.argv))
 	before := len(f.j.items)
@@ -563,6 +570,9 @@ loop:
 		return through(*st)
 	}
 	if len(rest) == 0 {
+		if w.names == "exec" {
+			f.execNothing(c)
+		}
 		switch {
 		case ran:
 		case w.alone == riskNone:
@@ -577,7 +587,10 @@ loop:
 		}
 		return through(*st)
 	}
-	if w.appends && (c.in.kind == stdinText || c.in.kind == stdinUnknown) {
+	if w.appends {
+		f.takesScript(c)
+	}
+	if w.appends && c.in.kind != stdinNames {
 		f.followInput(rest, replace, null, inner, c.in.text, cur)
 	}
 	switch {

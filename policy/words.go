@@ -427,7 +427,7 @@ func (d *decoder) part(p syntax.WordPart, quoted, first, last bool) {
 		sub := d.st.fork()
 		d.f.substitutions++
 		traps := len(d.f.traps)
-		d.f.stmts(p.Stmts, &sub, stdin{kind: stdinUnknown})
+		d.f.stmts(p.Stmts, &sub, stdin{kind: stdinUnknown, open: p.Op == syntax.CmdIn})
 		d.f.runTraps(traps, &sub)
 		d.f.substitutions--
 		if len(d.buf) == 0 && !d.any {
